@@ -113,6 +113,8 @@ class Op:
     # or several by the condition when (here "condition => call" in lines); [i] behind it says which
     # of its results is this one's
     seen_as: str = key("")
+    # a composite that a mode sees as one call where nothing is differentiated
+    seen_whole: bool = key(False)
     # torch.NAME, Tensor.NAME, nn.functional.NAME, ..., foreach.NAME (torch._foreach_NAME; NAME_: in
     # place only)
     python: list[str] = key([])
@@ -197,6 +199,8 @@ class Op:
         computes = self.grad is not None or self.expr is not None
         leaf = self.body == "kernel" or (self.body == "cpp" and computes)
         self.dispatched = pointwise or leaf or self.view != ""
+        if self.seen_whole and self.dispatched:
+            raise self.fail("'seen_whole' is for composites; modes see this one")
         # Whether its values come from code that is written by hand, which a definition checks.
         self.is_leaf = leaf and not self.view
         # Whether an element of the result depends on those at its index alone.

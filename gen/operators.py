@@ -44,6 +44,8 @@ def composite_lines(op: Op, table: Table) -> list[str]:
     keys = "dispatch::composite_keys()"
     if records.makes_its_result(op):
         keys = f"dispatch::leaf_keys({keys_expression(op)})"
+    elif op.seen_whole:
+        keys = "dispatch::whole_keys()"
     body = [f"return impl::{op.implementation}({args});"]
     if op.body == "expr":
         body = composite_body(op, table, op.source)

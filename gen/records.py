@@ -81,6 +81,7 @@ def _flags(op: Op) -> str:
         "kLeaf": makes_its_result(op),
         "kAnyDevices": op.devices == "any",
         "kElementwise": op.is_pointwise,
+        "kWhole": op.seen_whole,
     }
     return " | ".join(f"OperatorRecord::{name}" for name, on in flags.items() if on) or "0"
 

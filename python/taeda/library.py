@@ -11,6 +11,7 @@ import contextlib
 import warnings
 import weakref
 from collections.abc import Callable, Iterator, Sequence
+from importlib import import_module
 from typing import Any, cast
 
 from taeda import _C, _missing, _ops
@@ -81,20 +82,24 @@ _implemented: collections.Counter[str] = collections.Counter()
 _warned = False  # of a kernel that replaces one of the table's
 
 
-def _forget(rules: list[tuple[str, type]], implemented: list[str]) -> None:
+def _forget(rules: list[tuple[str, type]], implemented: list[str], watched: list[tuple]) -> None:
     while rules:
         _C._torch_dispatch_rules.pop(rules.pop(), None)
     while implemented:
         _implemented.subtract([implemented.pop()])
+    while watched:
+        _C._watch_shown(*watched.pop(), False)
 
 
 def _check_override(name: str, key: str) -> None:
     """Before an operator of the table gets a kernel: a warning, once for all, as in PyTorch."""
     global _warned
     found = _overload(name)
-    if found._is_registered:
+    if found._is_registered and found.namespace != "aten":
         return
     composite = _C._has_kernel(found, "CompositeImplicitAutograd")
+    if composite:
+        _check_as_shown(found, key)
     if key == "Meta" and composite:
         raise RuntimeError(
             f"We should not register a meta kernel directly to the operator '{name}', because it "
@@ -115,6 +120,27 @@ def _check_override(name: str, key: str) -> None:
             f"dispatch key\n  operator: {found._schema}\n  dispatch key: {key}",
             stacklevel=3,
         )
+
+
+def _shown_by(op: Any) -> list[str]:
+    """The operators whose calls a mode is shown as calls of this one."""
+    import_module("taeda._library.aten")  # makes the spellings
+    shown_by = import_module("taeda._library.spelling").shown_by
+    composite = _C._has_kernel(op, "CompositeImplicitAutograd")
+    return shown_by(op._schema.name.partition("::")[2], not composite)
+
+
+_KEYS_AS_SHOWN = ("CPU", "CUDA", "Meta", "Autograd", "AutogradCPU")
+
+
+def _check_as_shown(op: Any, key: str) -> None:
+    """NotImplementedError where no call would come to the kernel."""
+    if key in _KEYS_AS_SHOWN or not _shown_by(op):
+        return
+    raise NotImplementedError(
+        f"Library.impl: {op.name()} is computed by other operators, whose calls are only shown as "
+        f"its own: kernels for {', '.join(_KEYS_AS_SHOWN)} answer them, one for {key} would not"
+    )
 
 
 def fallthrough_kernel(*args: Any, **kwargs: Any) -> Any:
@@ -167,7 +193,8 @@ class Library:
         self._defined: set[str] = set()  # names that torch.ops may keep
         self._rules: list[tuple[str, type]] = []  # keys of _C._torch_dispatch_rules
         self._implemented: list[str] = []  # keys of _implemented
-        weakref.finalize(self, _forget, self._rules, self._implemented)
+        self._watched: list[tuple] = []  # operators, keys, whose calls may be shown as theirs
+        weakref.finalize(self, _forget, self._rules, self._implemented, self._watched)
         _open.add(self)
 
     def __repr__(self) -> str:
@@ -222,9 +249,18 @@ class Library:
             self.m.fallthrough(name, key)
         else:
             _check_override(name, key)
+            self._watch(name, key)
             self.m.impl(name, key, fn)
         _implemented[implemented] += 1
         self._implemented.append(implemented)
+
+    def _watch(self, name: str, key: str) -> None:
+        """Calls that are shown as calls of this operator of the table's go to its kernel, too."""
+        op = _overload(name)
+        if self.ns != "aten" or key not in _KEYS_AS_SHOWN or not (names := _shown_by(op)):
+            return
+        self._watched.append((op, key, names))
+        _C._watch_shown(op, key, names, True)
 
     def fallthrough(self, op_name: Any, dispatch_key: str = "") -> None:
         """Passes the key by for this operator."""
@@ -259,7 +295,7 @@ class Library:
         for name in self._defined:
             vars(getattr(_ops.ops, self.ns)).pop(name, None)
         self._defined.clear()
-        _forget(self._rules, self._implemented)
+        _forget(self._rules, self._implemented, self._watched)
 
 
 @contextlib.contextmanager

@@ -7,17 +7,6 @@
 
 namespace taeda::autograd {
 
-// Those whose levels keep apart what is differentiated inside and outside.
-inline constexpr KeySet kLevelKeys = KeySet(Key::kBatched) | Key::kFunctionalize;
-
-// Inside of a level: whether what `t` is to the code outside requires grad or carries a tangent.
-bool differentiated_outside_of_level(const Tensor& t);
-inline bool differentiated_outside_of_level(TensorSpan list) {
-  for (const Tensor& t : list)
-    if (differentiated_outside_of_level(t)) return true;
-  return false;
-}
-
 // `t` as a tensor of the innermost level of vmap or functionalize, which has a history and tangents
 // of its own there: what a transform inside differentiates by.
 Tensor lift(const Tensor& t);

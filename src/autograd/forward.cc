@@ -14,6 +14,7 @@
 #include "core/layout.h"
 #include "op/zeros_like.h"
 #include "ops/batching/level.h"
+#include "ops/dispatch.h"
 #include "ops/functionalize.h"
 
 namespace taeda::autograd {
@@ -61,6 +62,9 @@ const bool known_to_vmap =
           }}),
      true);
 
+const bool known_to_out_forms =
+    (dispatch::set_tangent_test([](const Tensor& t) { return level_of(t) != 0; }), true);
+
 TangentSlot& slot_of(const Tensor& t) {
   std::lock_guard<std::mutex> lock(levels().mutex);  // two threads may save one tensor
   AutogradMeta& meta = make_meta(t.impl());
@@ -70,13 +74,25 @@ TangentSlot& slot_of(const Tensor& t) {
 
 // The part of a base's tangent that a view of the base covers.
 Tensor part_of(const Tensor& base_tangent, const Tensor& base, const Tensor& view) {
-  TD_CHECK_IMPLEMENTED(base.dtype() == view.dtype(),
-                       "forward mode: in-place change of a {} view of a {} tensor", view.dtype(),
-                       base.dtype());
+  // In elements of the view: a complex number is two real ones.
+  const Tensor whole = math::with_elements_of(base_tangent, view.dtype());
+  const auto in_view = [&](int64_t offset) {
+    if (base.dtype() == view.dtype()) return offset;
+    return is_complex(base.dtype()) ? 2 * offset : offset / 2;
+  };
   const Tensor part = math::as_strided(
-      base_tangent, view.sizes(), view.strides(),
-      view.storage_offset() - base.storage_offset() + base_tangent.storage_offset());
+      whole, view.sizes(), view.strides(),
+      view.storage_offset() - in_view(base.storage_offset()) + whole.storage_offset());
   return math::as_read(part, view.impl()->keys, base.impl()->keys);
+}
+
+// Whether a view's elements are a base's, or the real and imaginary parts of those, or made of
+// pairs of them. Others (x.view(dtype)) are bits, which have no derivative.
+bool has_part_in(const Tensor& base, const Tensor& view) {
+  return base.dtype() == view.dtype() ||
+         (is_complex(base.dtype()) && to_real(base.dtype()) == view.dtype()) ||
+         (is_complex(view.dtype()) && to_real(view.dtype()) == base.dtype() &&
+          base.storage_offset() % 2 == 0);
 }
 
 // Whether views of one tensor have a counterpart in the other, of the same sizes.
@@ -192,6 +208,8 @@ uint64_t enter_dual_level() {
   std::lock_guard<std::mutex> lock(l.mutex);
   l.active[++l.entered].owner = this_owner();
   l.lowest = l.active.begin()->first;
+  // A view that was made before may get a tangent through its base, and has no key of its own.
+  thread_modes.included = thread_modes.included | Key::kForward;
   return l.entered;
 }
 
@@ -210,6 +228,9 @@ void exit_dual_level(uint64_t number) {
   for (TangentSlot* slot : level->second.slots) dropped.push_back(slot->take(number));
   l.active.erase(level);
   l.lowest = l.active.empty() ? 0 : l.active.begin()->first;
+  for (const auto& [other, of] : l.active)
+    if (of.owner == this_owner()) return;
+  thread_modes.included = thread_modes.included - Key::kForward;
 }
 
 LevelScope::LevelScope() : outer_limit_(local.seen.limit), outer_excluded_(thread_modes.excluded) {}
@@ -221,6 +242,8 @@ LevelScope::~LevelScope() {
 BelowLevel::BelowLevel(uint64_t level) {
   local.seen.limit = std::min(level, outer_limit_);
   const uint64_t lowest = levels().lowest.load(std::memory_order_relaxed);
+  if (lowest == 0)  // another thread has left the last one
+    thread_modes.included = thread_modes.included - Key::kForward;
   if (lowest == 0 || local.seen.limit <= lowest)
     thread_modes.excluded = outer_excluded_ | Key::kForward;
 }
@@ -286,8 +309,14 @@ Tensor own_tangent(const Tensor& t, uint64_t level) {
   return slot ? slot->at(level) : Tensor();
 }
 
+// That of a view's base, where the view has part in its tangents.
+const TangentSlot* slot_of_base(const Tensor& view) {
+  const TangentSlot* const slot = slot_if_any(view.impl()->view_base.get());
+  return slot && has_part_in(Tensor(view.impl()->view_base), view) ? slot : nullptr;
+}
+
 bool carries_tangent(const Tensor& t) {
-  return has_tangent(t) && (slot_if_any(t.impl()) || slot_if_any(t.impl()->view_base.get()));
+  return has_tangent(t) && (slot_if_any(t.impl()) || slot_of_base(t));
 }
 
 }  // namespace
@@ -295,7 +324,7 @@ bool carries_tangent(const Tensor& t) {
 uint64_t level_of(const Tensor& t) {
   if (!has_tangent(t)) return 0;
   const TangentSlot* const own = slot_if_any(t.impl());
-  const TangentSlot* const of_base = slot_if_any(t.impl()->view_base.get());
+  const TangentSlot* const of_base = slot_of_base(t);
   if (!own && !(t.impl()->view_base && any_dual_level())) {
     t.impl()->keys = t.impl()->keys - Key::kForward;  // its level has ended
     return 0;
@@ -340,7 +369,7 @@ bool differentiated_below(const Tensor& t) {
 
 Tensor tangent(const Tensor& t, uint64_t level) {
   if (!has_tangent(t)) return {};
-  const TangentSlot* const of_base = slot_if_any(t.impl()->view_base.get());
+  const TangentSlot* const of_base = slot_of_base(t);
   const Tensor found = own_tangent(t, level);
   if (found.defined() || !of_base || level >= follows_below(t)) return found;
   const Tensor whole = of_base->at(level);
@@ -352,7 +381,7 @@ Tensor tangent(const Tensor& t, uint64_t level) {
 }
 
 void keep_tangents_of_base(const Tensor& view) {
-  if (!has_tangent(view) || !slot_if_any(view.impl()->view_base.get())) return;
+  if (!has_tangent(view) || !slot_of_base(view)) return;
   for (uint64_t level = level_of(view); level != 0;) {
     tangent(view, level);
     const BelowLevel farther_out(level);
@@ -395,8 +424,8 @@ void set_tangent(const Tensor& result, const Tensor& given, uint64_t level) {
   Tensor fitted = given.dtype() == result.dtype() ? given : math::cast(given, result.dtype());
   if (before.defined()) return math::copy_(before, fitted);
   if (result.impl()->view_base) {
-    if (new_view) return put(result, fitted, level);
     const Tensor base(result.impl()->view_base);
+    if (new_view || !has_part_in(base, result)) return put(result, fitted, level);
     Tensor base_tangent = tangent(base, level);
     if (!base_tangent.defined()) {
       base_tangent = with_layout_of(math::zeros(base.sizes(), base.dtype(), base.device()), base);

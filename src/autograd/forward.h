@@ -48,9 +48,12 @@ class BelowLevel : public LevelScope {
 // `view` was just made from `of`: what gives its base a tangent later gives it one too.
 void follow_base(const Tensor& view, const Tensor& of);
 
-// Whether `t` may carry a tangent.
+// Whether `t` may carry a tangent, perhaps that of its base.
 inline bool has_tangent(const Tensor& t) {
-  return t.defined() && t.impl()->keys.has(Key::kForward);
+  if (!t.defined()) return false;
+  const TensorImpl& impl = *t.impl();
+  return impl.keys.has(Key::kForward) ||
+         (impl.view_base && impl.view_base->keys.has(Key::kForward));
 }
 // The highest level that is seen and at which `t` has a tangent; 0 where there is none.
 uint64_t level_of(const Tensor& t);

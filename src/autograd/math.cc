@@ -66,7 +66,13 @@ Tensor as_strided_backward(const Tensor& gy, IntSpan base_sizes, IntSpan base_st
 }
 Tensor view_as_real(const Tensor& t) { return op::view_as_real(t); }
 Tensor pairs_as_complex(const Tensor& t) {
-  return op::view_as_complex(op::as_strided(t, {t.numel() / 2, 2}, {2, 1}, t.storage_offset()));
+  int64_t length = t.numel() == 0 ? 0 : 1;
+  for (int64_t d = 0; length != 0 && d < t.dim(); d++) length += (t.size(d) - 1) * t.stride(d);
+  return op::view_as_complex(op::as_strided(t, {length / 2, 2}, {2, 1}, t.storage_offset()));
+}
+Tensor with_elements_of(const Tensor& t, DType dtype) {
+  if (t.dtype() == dtype) return t;
+  return is_complex(t.dtype()) ? view_as_real(t) : pairs_as_complex(t);
 }
 void copy_(const Tensor& to, const Tensor& from) { op::copy_(to, from, false); }
 Tensor conjugate(const Tensor& t) { return op::conj(t); }

@@ -21,8 +21,11 @@ Tensor as_strided(const Tensor& t, IntSpan sizes, IntSpan strides, int64_t offse
 Tensor as_strided_backward(const Tensor& gy, IntSpan base_sizes, IntSpan base_strides,
                            int64_t base_offset, IntSpan sizes, IntSpan strides, int64_t offset);
 Tensor view_as_real(const Tensor& t);
-// Neighbours of a vector of even length as complex numbers.
+// What lies in the memory from the first to the last element of a real tensor, in pairs: a vector
+// of complex numbers.
 Tensor pairs_as_complex(const Tensor& t);
+// The memory of a tensor as elements of `dtype`: the same, or one complex and the other real.
+Tensor with_elements_of(const Tensor& t, DType dtype);
 void copy_(const Tensor& to, const Tensor& from);
 Tensor conjugate(const Tensor& t);
 // A view of `part`, which lies where a view with the bits `view` (kMathBits) has its elements, as

@@ -128,11 +128,26 @@ inline Tensor kept(const Tensor& t, bool overwritten) {
   return overwritten && t.defined() ? copy_for_backward(t) : t;
 }
 
+// Those whose levels keep apart what is differentiated inside and outside.
+inline constexpr KeySet kLevelKeys = KeySet(Key::kBatched) | Key::kFunctionalize;
+
+// Inside of a level: whether what `t` is to the code outside requires grad or carries a tangent.
+bool differentiated_outside_of_level(const Tensor& t);
+inline bool differentiated_outside_of_level(TensorSpan list) {
+  for (const Tensor& t : list)
+    if (differentiated_outside_of_level(t)) return true;
+  return false;
+}
+
 // `self` as an operator reads it whose result then overwrites it: a copy where the call is recorded
-// and backward may need the old values.
+// and backward may need the old values, also those of the code outside of a level.
 template <class... Tensors>
 Tensor read_before_write(const Tensor& self, const Tensors&... others) {
-  return needs_grad(self, others...) ? copy_for_backward(self) : self;
+  const bool in_level = !(thread_modes.included & kLevelKeys).empty();
+  const bool recorded =
+      needs_grad(self, others...) || (in_level && (differentiated_outside_of_level(self) || ... ||
+                                                   differentiated_outside_of_level(others)));
+  return recorded ? copy_for_backward(self) : self;
 }
 
 // Notes that `result` is a view of `base`, so that an in-place write to either reaches the other's

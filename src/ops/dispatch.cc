@@ -5,15 +5,40 @@
 
 namespace taeda {
 
-void dispatch::check_out_keys(std::string_view op, const Tensor& out, KeySet all,
-                              bool any_requires_grad) {
+namespace {
+
+bool (*tangent_test)(const Tensor&) = nullptr;
+
+template <class Test>
+bool any_of(const Tensor& out, Span<const TensorSpan> inputs, Test test) {
+  bool found = test(out);
+  for (const TensorSpan list : inputs)
+    for (const Tensor& t : list) found = found || (t.defined() && test(t));
+  return found;
+}
+
+}  // namespace
+
+void dispatch::set_tangent_test(bool (*carries_tangent)(const Tensor&)) {
+  tangent_test = carries_tangent;
+}
+
+void dispatch::check_out_keys(std::string_view op, const Tensor& out,
+                              Span<const TensorSpan> inputs) {
+  KeySet all = keys(out);
+  for (const TensorSpan list : inputs) all = all | keys(list);
   TD_CHECK(!all.has(Key::kBatched),
            "vmap: {}(): functions with out=... arguments are not supported inside vmap; use the "
            "result instead",
            op);
+  TD_CHECK_IMPLEMENTED(
+      thread_modes.excluded.has(Key::kForward) || !any_of(out, inputs, tangent_test),
+      "Trying to use forward AD with {}_out that does not support it because it is an out= "
+      "function",
+      op);
   if (!all.has(Key::kAutograd) || thread_modes.excluded.has(Key::kAutograd)) return;
   if (!thread_modes.grad_enabled) return;
-  TD_CHECK(!any_requires_grad && !out.requires_grad(),
+  TD_CHECK(!any_of(out, inputs, [](const Tensor& t) { return t.requires_grad(); }),
            "{}(): functions with out=... arguments don't support automatic differentiation, but "
            "one of the arguments "
            "requires grad.",

@@ -34,16 +34,20 @@ inline KeySet keys(TensorSpan list) {
          ((keys(out) & (kMathBits | Key::kPython)) - thread_modes.excluded);
 }
 
-// out= takes no part in autograd and vmap: RuntimeError when it, or while recording an argument,
-// requires grad, or one of them is batched. `all` are the keys of them all.
-void check_out_keys(std::string_view op, const Tensor& out, KeySet all, bool any_requires_grad);
+// out= takes no part in autograd, forward mode and vmap. RuntimeError when it or an argument is
+// batched or, while recording, requires grad; NotImplementedError when one carries a tangent.
+void check_out_keys(std::string_view op, const Tensor& out, Span<const TensorSpan> inputs);
 template <class... Inputs>
 void check_out(std::string_view op, const Tensor& out, const Inputs&... inputs) {
   const KeySet all = (keys(out) | ... | keys(inputs));
-  if (!(all & (KeySet(Key::kAutograd) | Key::kBatched)).empty()) [[unlikely]] {
-    check_out_keys(op, out, all, ((inputs.defined() && inputs.requires_grad()) || ...));
+  const KeySet stops = kDifferentiationKeys | Key::kBatched;
+  if (!((all | thread_modes.included) & stops).empty()) [[unlikely]] {
+    const TensorSpan lists[] = {TensorSpan(&inputs, 1)..., {}};
+    check_out_keys(op, out, lists);
   }
 }
+// Whether a tensor carries a tangent at a level that is seen: autograd, a layer above, puts it in.
+void set_tangent_test(bool (*carries_tangent)(const Tensor&));
 
 // For out= of operators that compute first and then copy: RuntimeError where `out` is known to
 // overlap an argument as PyTorch does not allow it.

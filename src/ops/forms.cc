@@ -9,18 +9,9 @@ namespace taeda::forms {
 using Flags = OperatorRecord::Flags;
 
 void check_outs(const OperatorRecord& record, Tensors outs, Span<const TensorSpan> inputs) {
-  bool any_requires_grad = false;
-  KeySet all;
-  for (const TensorSpan list : inputs) {
-    for (const Tensor& t : list) {
-      any_requires_grad |= t.defined() && t.requires_grad();
-      all = all | dispatch::keys(t);
-    }
-  }
   const bool exact = record.has(Flags::kOutExactOverlap), none = record.has(Flags::kOutNoOverlap);
   for (const Tensor* out : outs) {
-    dispatch::check_out_keys(short_name(record.name()), *out, all | dispatch::keys(*out),
-                             any_requires_grad);
+    dispatch::check_out_keys(short_name(record.name()), *out, inputs);
     if (!exact && !none) continue;
     const auto allowed = none ? dispatch::Overlap::kNone : dispatch::Overlap::kExact;
     for (const TensorSpan list : inputs) dispatch::check_overlap(allowed, *out, list);

@@ -100,7 +100,7 @@ class Indexer {
   }
 
   void apply_tensor(const Tensor& index) {
-    const bool differs = !batching::has_batches_of(Tensor(), index);  // from sample to sample
+    const bool differs = batching::differs_between_samples(index);
     if (index.dim() == 0 && !is_inexact(index.dtype()) && !differs) {
       if (const OptScalar value = known_number(index)) {
         if (is_mask(index)) return apply_bool(value->to_bool());

@@ -72,9 +72,13 @@ Operator& registered(const std::string& qualified) {
                        qualified, entry.qualified_name());
   TD_CHECK_IMPLEMENTED(
       overrides::can_have(*op),
-      "{}: has no kernel of its own that could be replaced, it is computed by other operators; "
-      "replace those, or let a TorchDispatchMode or __torch_function__ stand in front of it",
-      qualified);
+      "{}: has no kernel of its own that could be replaced, it {}; {}let a TorchDispatchMode or "
+      "__torch_function__ stand in front of it",
+      qualified,
+      op->record() && op->record()->has(OperatorRecord::kLeaf)
+          ? "makes its result by itself, in a call that no key of a program's stops"
+          : "is computed by other operators",
+      op->record() && op->record()->has(OperatorRecord::kLeaf) ? "" : "replace those, or ");
   return *op;
 }
 

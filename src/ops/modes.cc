@@ -29,6 +29,18 @@ Operator::Form form_of(const OperatorRecord& record, const void* const* args) {
                                                           : Operator::Form::kOut;
 }
 
+bool is_seen_whole(const OperatorRecord& record, const void* const* args) {
+  for (const char* letter = boxing::letters(record); *letter; letter++, args++) {
+    if (*letter == 'T' &&
+        !dispatch::is_seen_whole(TensorSpan(static_cast<const Tensor*>(*args), 1)))
+      return false;
+    if ((*letter == 'L' || *letter == 'l') &&
+        !dispatch::is_seen_whole(*static_cast<const TensorSpan*>(*args)))
+      return false;
+  }
+  return true;
+}
+
 // Whether the handler of this key has something to do for the operator; the others pass by it.
 bool has_rule(const OperatorRecord& record, Key key, Operator::Form form, const void* const* args) {
   if (!handler(key)) return false;
@@ -36,6 +48,7 @@ bool has_rule(const OperatorRecord& record, Key key, Operator::Form form, const 
     return batching::concerns(record, args + record.has(OperatorRecord::kInto));
   if (key == Key::kAutocast)
     return record.autocast != OperatorRecord::kNoRule && form == Operator::Form::kPlain;
+  if (key == Key::kPython && record.has(OperatorRecord::kWhole)) return is_seen_whole(record, args);
   return true;
 }
 
@@ -62,6 +75,17 @@ void pass(const OperatorRecord& record, KeySet keys, const void* const* args,
 }
 
 }  // namespace
+
+bool is_seen_whole(TensorSpan arguments) {
+  const KeySet here = thread_modes.included - thread_modes.excluded;
+  const KeySet levels = KeySet(Key::kBatched) | Key::kFunctionalize | Key::kForward;
+  if (!(here & levels).empty()) return false;
+  const bool records = thread_modes.grad_enabled && !thread_modes.excluded.has(Key::kAutograd);
+  for (const Tensor& t : arguments)
+    if (t.defined() && (!(t.impl()->keys & levels).empty() || (records && t.requires_grad())))
+      return false;
+  return true;
+}
 
 void set_handler(Key key, BoxedHandler handler) { handlers[static_cast<int>(key)] = handler; }
 

@@ -42,6 +42,7 @@ struct OperatorRecord {
     kOutSameDtype = 2048,   // out= has the result's dtype
     kOutGivesDtype = 4096,  // `dtype`, where it is not given, is that of out=
     kOutAnyDtype = 8192,    // the result is converted to the dtype of out=
+    kWhole = 16384,         // a composite that a TorchDispatchMode sees, see is_seen_whole
   };
   enum Autocast : uint8_t { kNoRule, kLower, kFloat32, kWidest, kNone };
   // How vmap runs the operator on batched tensors (ops/batching/rules.h says what each means).
@@ -170,6 +171,13 @@ template <const OperatorRecord& record, class R, class... Args>
 [[gnu::always_inline]] inline KeySet composite_keys() {
   return (thread_modes.included - thread_modes.excluded) & kCompositeKeys;
 }
+// Those of a composite that a mode sees as one call.
+[[gnu::always_inline]] inline KeySet whole_keys() {
+  return (thread_modes.included - thread_modes.excluded) & (kCompositeKeys | Key::kPython);
+}
+// Whether a mode sees such a composite: where nothing is differentiated, batched or functionalized.
+// Otherwise it sees the parts, for which these have rules.
+bool is_seen_whole(TensorSpan arguments);
 // Those that a factory stops for: it makes its result by itself, from arguments with these keys.
 [[gnu::always_inline]] inline KeySet leaf_keys(KeySet keys) {
   return ((keys | thread_modes.included) - thread_modes.excluded) & kLeafKeys;

@@ -295,7 +295,8 @@ KeySet Operator::keys_of(const Stack& stack) const {
   if ((keys & kDeviceKeys).empty()) keys = keys | Key::kCPU;
   keys = (keys | thread_modes.included) - thread_modes.excluded;
   if (!record_ || record_->has(Flags::kDispatched)) return keys;
-  return keys & (record_->has(Flags::kLeaf) ? kLeafKeys : kCompositeKeys);
+  if (record_->has(Flags::kLeaf)) return keys & kLeafKeys;
+  return keys & (record_->has(Flags::kWhole) ? kCompositeKeys | Key::kPython : kCompositeKeys);
 }
 
 void Operator::call(Stack& stack) const {
@@ -313,6 +314,22 @@ void Operator::call(Stack& stack) const {
   redispatch(keys, stack);
 }
 
+namespace {
+
+// Whether a generic key's handler has something to do for an operator of the table.
+bool has_rule_for(const Operator& op, Key key, const Stack& stack) {
+  const OperatorRecord& record = *op.record();
+  if (key == Key::kAutocast)
+    return record.autocast != OperatorRecord::kNoRule && op.form() == Form::kPlain;
+  if (key != Key::kPython || !record.has(Flags::kWhole)) return true;
+  bool whole = true;
+  each_tensor(
+      stack, [&](const Tensor& t) { whole = whole && dispatch::is_seen_whole(TensorSpan(&t, 1)); });
+  return whole;
+}
+
+}  // namespace
+
 void Operator::redispatch(KeySet keys, Stack& stack) const {
   if (!record_) return call_kernel(keys, stack);
   if (const Operator* const entry = kernels_->entry) {
@@ -324,8 +341,7 @@ void Operator::redispatch(KeySet keys, Stack& stack) const {
   const bool stops = form_ == Form::kPlain || record_->has(Flags::kInto);
   while (!keys.empty() && kModeKeys.has(static_cast<Key>(keys.highest()))) {
     const Key key = static_cast<Key>(keys.highest());
-    const bool has_rule = key != Key::kAutocast ||
-                          (record_->autocast != OperatorRecord::kNoRule && form_ == Form::kPlain);
+    const bool has_rule = has_rule_for(*this, key, stack);
     const BoxedHandler handler = dispatch::handler(key);
     if (const auto found = stops ? overrides::find(*this, key, stack) : overrides::Found();
         found.kernel)

@@ -1,5 +1,6 @@
 #include "ops/overrides.h"
 
+#include <array>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -20,7 +21,10 @@ struct Tables {
   std::shared_mutex mutex;
   std::unordered_map<const OperatorRecord*, std::vector<Function>> originals;
   std::unordered_set<const OperatorRecord*> active;  // those with kernels
-  std::atomic<size_t> count{0};                      // of these
+  // How many kernels wait for calls of a record that are shown as another operator, by their kind.
+  std::unordered_map<const OperatorRecord*, std::array<int, kNumKernelKinds>> watched;
+  std::unordered_map<const Operator*, int> shown;  // those operators
+  std::atomic<size_t> count{0};                    // of these
 };
 Tables& tables() {
   static auto& all = *new Tables;
@@ -70,6 +74,19 @@ const Operator& called(const Operator& op, Stack& stack) {
   return overload ? *overload : op;
 }
 
+AnswerAsShown answer_as_shown = nullptr;
+
+bool is_watched(const OperatorRecord& record, KernelKind kind) {
+  const std::shared_lock lock(tables().mutex);
+  const auto found = tables().watched.find(&record);
+  return found != tables().watched.end() && found->second[static_cast<size_t>(kind)] != 0;
+}
+
+bool is_shown(const Operator& op) {
+  const std::shared_lock lock(tables().mutex);
+  return tables().shown.contains(&op);
+}
+
 bool is_below_autograd() {
   return thread_modes.excluded.has(Key::kAutograd) && thread_modes.grad_enabled;
 }
@@ -85,6 +102,17 @@ Slot kernel_for(const Operator& op, Key key) {
   if (!is_below_autograd())
     if (Slot kernel = kernel_of(op, KernelKind::kAutograd)) return kernel;
   return kDeviceKeys.has(key) ? kernel_of(op, kind_of(key)) : nullptr;
+}
+
+// A call that is shown as another operator, by that one's kernel; `stack` then has the results.
+bool run_as_shown(const Operator& op, Key key, KeySet keys, Stack& stack) {
+  const auto answered = [&](KernelKind kind, KeySet above) {
+    if (!is_watched(*op.record(), kind)) return false;
+    const ExcludeKeys excluded(above);
+    return answer_as_shown(op, kind, keys, stack);
+  };
+  if (!is_below_autograd() && answered(KernelKind::kAutograd, {})) return true;
+  return kDeviceKeys.has(key) && answered(kind_of(key), kDifferentiationKeys);
 }
 
 // The kernel's results where the C++ caller wants them.
@@ -114,7 +142,23 @@ void call(const Operator& op, const BoxedKernel& kernel, Key key, KeySet keys, S
 
 bool can_have(const Operator& op) {
   const bool by_name_only = !overloads::is_seen(op);
-  return op.record() && op.is_dispatched() && !by_name_only;
+  return op.record() && ((op.is_dispatched() && !by_name_only) || is_shown(op));
+}
+
+void set_answer_as_shown(AnswerAsShown answer) { answer_as_shown = answer; }
+
+void watch(const Operator& shown, KernelKind kind, Span<const OperatorRecord* const> records,
+           bool on) {
+  {
+    const std::unique_lock lock(tables().mutex);
+    int& count = tables().shown[&shown];
+    count += on ? 1 : -1;
+    if (count == 0) tables().shown.erase(&shown);
+    for (const OperatorRecord* record : records)
+      tables().watched[record][static_cast<size_t>(kind)] += on ? 1 : -1;
+  }
+  for (const OperatorRecord* record : records)
+    OperatorRegistry::refresh(record->form(Form::kPlain));
 }
 
 void refresh(const Operator& op) {
@@ -129,6 +173,12 @@ void refresh(const Operator& op) {
     }
   });
   Function* const table = handlers(record);
+  if (!table) return;  // a composite, whose parts are watched
+  for (size_t kind = 0; kind < kNumKernelKinds; kind++) {
+    if (!is_watched(record, static_cast<KernelKind>(kind))) continue;
+    has_any = true;
+    keys = keys | stops_at(static_cast<KernelKind>(kind));
+  }
   const std::unique_lock lock(tables().mutex);
   auto& originals = tables().originals;
   if (!originals.contains(&record))
@@ -175,10 +225,15 @@ bool run(const OperatorRecord& record, Form form, KeySet keys, const void* const
   Stack stack;
   boxing::box(record, args + into, stack);
   if (form == Form::kOut) stack.emplace_back(*static_cast<const Tensor*>(args[0]));
+  Stack plain = stack;
   const Operator& op = called(record.form(form), stack);
   if (const Slot kernel = kernel_for(op, key)) {
     call(op, *kernel, key, keys, stack);
     give(op, stack, args, results);
+    return true;
+  }
+  if (form == Form::kPlain && run_as_shown(record.form(form), key, keys, plain)) {
+    give(record.form(form), plain, args, results);
     return true;
   }
   const void* all[32] = {&keys};

@@ -18,6 +18,16 @@ namespace taeda::overrides {
 // Whether kernels can be given to the operator; composites call others, and are not looked up.
 bool can_have(const Operator& op);
 
+// Some operators are computed by others of the table's own, whose calls modes are shown as theirs
+// (SpellingRecord, taeda/_library/aten.py): _softmax by softmax, mm by linear. A kernel of `kind`
+// for `shown` answers those calls, of `records`, from now on, or no more.
+void watch(const Operator& shown, KernelKind kind, Span<const OperatorRecord* const> records,
+           bool on);
+// Runs the kernel of the operator that a call is shown as, if there is one: false where it is not.
+// Python, a layer above, puts it in.
+using AnswerAsShown = bool (*)(const Operator& op, KernelKind kind, KeySet keys, Stack& stack);
+void set_answer_as_shown(AnswerAsShown answer);
+
 // After a kernel came or went: the record's table as it is to be from now on. Not for two threads
 // at once; calls on other threads see the one or the other.
 void refresh(const Operator& op);

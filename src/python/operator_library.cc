@@ -1,5 +1,6 @@
 // taeda._C._Library: what torch.library.Library registers through. Kernels are Python callables.
 #include "ops/operator.h"
+#include "ops/overrides.h"
 #include "python/autograd_support.h"
 #include "python/boxed.h"
 #include "python/call.h"
@@ -131,6 +132,28 @@ PyMethodDef methods[] = {
     {nullptr, nullptr, 0, nullptr},
 };
 
+// _watch_shown(op, key, names, on): whether a kernel of `op` answers calls of these operators of
+// the table that are shown as calls of `op`
+PyObject* watch_shown(PyObject*, PyObject* args) {
+  TD_PYTHON_TRY
+  PyObject *op, *names;
+  const char* kind;
+  int on;
+  if (!PyArg_ParseTuple(args, "OsO!p:_watch_shown", &op, &kind, &PyList_Type, &names, &on))
+    return nullptr;
+  std::vector<const OperatorRecord*> records;
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(names); i++) {
+    const std::string_view name = utf8(PyList_GET_ITEM(names, i));
+    const size_t dot = std::min(name.find('.'), name.size());
+    const Operator* const found =
+        find_operator(name.substr(0, dot), name.substr(std::min(dot + 1, name.size())));
+    if (found && found->record()) records.push_back(found->record());
+  }
+  overrides::watch(to_operator(op), kind_named(kind), {records.data(), records.size()}, on);
+  Py_RETURN_NONE;
+  TD_PYTHON_CATCH(nullptr)
+}
+
 // _has_kernel(op, key) -> bool
 PyObject* has_kernel(PyObject*, PyObject* args) {
   TD_PYTHON_TRY
@@ -143,6 +166,7 @@ PyObject* has_kernel(PyObject*, PyObject* args) {
 
 PyMethodDef functions[] = {
     {"_has_kernel", has_kernel, METH_VARARGS, nullptr},
+    {"_watch_shown", watch_shown, METH_VARARGS, nullptr},
     {"_define_composite", define_composite, METH_VARARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };

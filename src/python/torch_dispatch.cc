@@ -3,7 +3,9 @@
 #include "autograd/record.h"
 #include "ops/allocate.h"
 #include "ops/modes.h"
+#include "ops/operator.h"
 #include "ops/overloads.h"
+#include "ops/overrides.h"
 #include "python/arguments.h"
 #include "python/autograd_support.h"
 #include "python/boxed.h"
@@ -109,12 +111,13 @@ Shown shown(const Operator& op, const Stack& stack) {
     const PyRef module = PyRef::check(PyImport_ImportModule("taeda._library.aten"));
     return PyRef::check(PyObject_GetAttrString(module.get(), "SPELLINGS")).release();
   }();
-  PyObject* spell = PyDict_GetItemString(spellings, op.qualified_name().c_str());
-  if (!spell) {
+  const auto as_overload = [&] {
     Stack arguments = stack;
     const Operator* const overload = overloads::of_call(op, arguments);
     return as_it_is(overload ? *overload : op, arguments);
-  }
+  };
+  PyObject* spell = PyDict_GetItemString(spellings, op.qualified_name().c_str());
+  if (!spell) return as_overload();
   const Shown result = as_it_is(op, stack);
   const PyRef made = PyRef::check(call_python(
       [&] { return PyObject_Call(spell, result.call.args.get(), result.call.kwargs.get()); }));
@@ -122,6 +125,7 @@ Shown shown(const Operator& op, const Stack& stack) {
   if (!PyArg_ParseTuple(made.get(), "OO!O!O", &shown_op, &PyTuple_Type, &args, &PyDict_Type,
                         &kwargs, &restore))
     throw PythonError();
+  if (shown_op == result.op.get()) return as_overload();
   return {PyRef::share(shown_op),
           {PyRef::share(args), PyRef::share(kwargs)},
           restore == Py_None ? PyRef() : PyRef::share(restore)};
@@ -194,6 +198,29 @@ void track_views(const Operator& op, const Stack& arguments, const Stack& result
   if (results[0].is_tensor()) track(results[0].tensor(), 0);
   if (results[0].is_tensors())
     for (const Tensor& t : results[0].tensors()) track(t, autograd::kOneOfSeveral);
+}
+
+// The kernel that a program gave to the operator as which the call is shown.
+bool answer_as_shown(const Operator& op, KernelKind kind, KeySet keys, Stack& stack) {
+  bool answered = false;
+  with_python([&] {
+    const Shown seen = shown(op, stack);
+    const Operator& other = to_operator(seen.op.get());
+    const auto kernel = OperatorRegistry::kernels_of(other).get(kind);
+    if (&other == &op || !kernel || !*kernel) return;
+    Stack arguments =
+        bind_arguments(other, PySequence_Fast_ITEMS(seen.call.args.get()),
+                       PyTuple_GET_SIZE(seen.call.args.get()), seen.call.kwargs.get());
+    (*kernel)(other, keys, arguments);
+    PyRef result = wrap_results(arguments);
+    if (seen.restore)
+      result = PyRef::check(
+          call_python([&] { return PyObject_CallOneArg(seen.restore.get(), result.get()); }));
+    stack = {};
+    unwrap_results(op.schema(), result.get(), "the kernel of " + other.qualified_name(), stack);
+    answered = true;
+  });
+  return answered;
 }
 
 void handle(const Operator& op, KeySet keys, Stack& stack) {
@@ -358,6 +385,7 @@ void add_torch_dispatch(PyObject* module) {
   check_status(PyDict_SetItem(tensor_type->tp_dict, torch_dispatch_name, disabled_implementation));
   PyType_Modified(tensor_type);
   dispatch::set_handler(Key::kPython, handle);
+  overrides::set_answer_as_shown(answer_as_shown);
 }
 
 }  // namespace taeda::python

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import taeda
+import taeda.utils.checkpoint
 
 torch = pytest.importorskip("torch")
 
@@ -168,3 +169,143 @@ def test_indices_in_vmap_are_differentiated_twice(at):
         return t.func.jacrev(t.func.jacrev(lambda x: f(t, x)))(x)
 
     near(second(taeda), second(torch))
+
+
+# --- a tangent that was the same for all samples, written with what is differentiated outside ---
+
+WRITES = {  # and the fourth derivative of each, at 0.4
+    "mul_": (lambda x: (x * 1).mul_(x) ** 3, 360 * 0.4**2),
+    "sin_": (lambda x: (x * 1).sin_() ** 2, -8 * np.cos(0.8)),
+    "through a view": (lambda x: (x.clone().view(1, 1).mul_(x.view(1, 1)) ** 3).view(1), 57.6),
+}
+
+
+@pytest.mark.parametrize("name", WRITES)
+@pytest.mark.parametrize("outer", ["grad", "jacrev"])
+@pytest.mark.parametrize("inner", ["grad", "jacrev"])
+def test_fourth_derivatives_of_what_was_written(inner, outer, name):
+    function, expected = WRITES[name]
+    step = {"grad": taeda.func.grad, "jacrev": taeda.func.jacrev, "jacfwd": taeda.func.jacfwd}
+    f = function
+    for each in ("jacfwd", inner, "jacfwd", outer):
+        f = step[each](lambda x, g=f: g(x).sum())
+    near(f(vector(taeda, [0.4])), [expected])
+
+
+def test_what_is_squared_in_place_inside_of_vmap_is_recorded_outside():
+    f = lambda x: taeda.func.jacfwd(lambda y: (y * 1).square_())(x).sum()  # noqa: E731
+    near(taeda.func.grad(f)(vector(taeda)), [2.0, 2.0, 2.0])
+
+
+# --- forward mode: out=, views that are older than the level, views of another dtype ---
+
+
+@pytest.fixture(params=["taeda", "torch"])
+def t(request):
+    return {"taeda": taeda, "torch": torch}[request.param]
+
+
+OUTS = {
+    "exp": lambda t, x, out: t.exp(x, out=out),
+    "mm": lambda t, x, out: t.mm(x, x, out=out),
+    "sum": lambda t, x, out: t.sum(x, 0, keepdim=True, out=out),
+    "cat": lambda t, x, out: t.cat([x, x], out=out),
+    "into a part": lambda t, x, out: t.exp(x[0], out=out[0]),
+}
+
+
+@pytest.mark.parametrize("dual", ["input", "out", "both"])
+@pytest.mark.parametrize("name", OUTS)
+def test_out_refuses_what_has_tangents(t, name, dual):
+    forward_ad = t.autograd.forward_ad
+    x, out = t.ones(1, 1), t.zeros(1, 1)
+    with forward_ad.dual_level():
+        if dual != "out":
+            x = forward_ad.make_dual(x, x)
+        if dual != "input":
+            out = forward_ad.make_dual(out, t.ones(1, 1))
+        with pytest.raises(NotImplementedError, match="it is an out= function"):
+            OUTS[name](t, x, out)
+    OUTS[name](t, t.ones(1, 1), t.zeros(1, 1) if name != "cat" else t.zeros(2, 1))
+
+
+def test_views_made_before_a_level_have_the_tangents_of_their_base(t):
+    forward_ad = t.autograd.forward_ad
+    base = t.zeros(4)
+    view, other, copied = base[:2], base[1:3], base.detach()[:2]
+    with t.no_grad():
+        unrecorded = base[2:]
+    with forward_ad.dual_level():
+        base.copy_(forward_ad.make_dual(t.ones(4), t.arange(4.0)))
+        tangents = [forward_ad.unpack_dual(x).tangent for x in (view, other * 2, unrecorded)]
+        assert [x.tolist() for x in tangents] == [[0, 1], [2, 4], [2, 3]]
+        assert forward_ad.unpack_dual(copied).tangent is None
+        view.mul_(3)
+        assert forward_ad.unpack_dual(base).tangent.tolist() == [0, 3, 2, 3]
+    assert (base.sum() + view.sum()).item() == 14
+
+
+PARTS = {  # a tensor, a view of another dtype, and whether the view is written or its base
+    "real, read": ("complex64", lambda z: z.real, "base"),
+    "imag, read": ("complex64", lambda z: z.imag[1:], "base"),
+    "of a conjugate": ("complex64", lambda z: z.conj().imag, "base"),
+    "real, written": ("complex64", lambda z: z.real, "view"),
+    "of a conjugate, written": ("complex64", lambda z: z.conj().imag, "view"),
+    "pairs, written": ("float32", lambda r: r.view(2, 2), "pairs"),
+    "a part of the pairs": ("float32", lambda r: r.view(2, 2)[1:], "pairs"),
+}
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_views_of_another_dtype_have_tangents(name):
+    dtype, make, written = PARTS[name]
+    found = []
+    for t in (taeda, torch):
+        forward_ad = t.autograd.forward_ad
+        base = t.zeros(4, dtype=getattr(t, dtype))
+        view = t.view_as_complex(make(base)) if written == "pairs" else make(base)
+        target = base if written == "base" else view
+        values = (t.arange(target.numel()) + 1.0).to(target.dtype)
+        values *= 2 + 1j if target.is_complex() else 2
+        with forward_ad.dual_level():
+            target.copy_(forward_ad.make_dual(t.ones_like(target), values))
+            parts = [forward_ad.unpack_dual(x).tangent for x in (base, view, view * 2)]
+            found.append([x.resolve_conj().tolist() for x in parts])
+    assert found[0] == found[1]
+
+
+# --- checkpoints and conjugates inside of transforms ---
+
+CHECKPOINTED = {
+    "vmap": lambda t, f, x: t.vmap(f)(x),
+    "jacfwd": lambda t, f, x: t.func.jacfwd(f)(x),
+    "jvp": lambda t, f, x: t.func.jvp(f, (x,), (x,))[1],
+    "jacrev": lambda t, f, x: t.func.jacrev(f)(x),
+    "grad of jvp": lambda t, f, x: t.func.grad(lambda y: t.func.jvp(f, (y,), (x,))[1].sum())(x),
+    "jvp of jacrev": lambda t, f, x: t.func.jvp(t.func.jacrev(f), (x,), (x,))[1],
+    "functionalize": lambda t, f, x: t.func.functionalize(f)(x),
+    "grad of functionalize": lambda t, f, x: t.func.grad(
+        lambda y: t.func.functionalize(f)(y).sum()
+    )(x),
+}
+
+
+@pytest.mark.parametrize("name", CHECKPOINTED)
+def test_a_checkpoint_inside_of_a_transform_changes_nothing(name):
+    plain = lambda x: x.sin() * x  # noqa: E731
+    kept = lambda x: taeda.utils.checkpoint.checkpoint(plain, x, use_reentrant=False)  # noqa: E731
+    found = CHECKPOINTED[name](taeda, kept, vector(taeda))
+    near(found, CHECKPOINTED[name](torch, plain, vector(torch)))
+
+
+def test_views_of_conjugates_are_functionalized():
+    def f(x):
+        z = taeda.complex(x, x * x)
+        w = z.conj() * z * z
+        return w.conj().imag + w.real
+
+    x = vector(taeda)
+    expected = taeda.func.jacfwd(taeda.func.jacrev(f))(x)
+    near(taeda.func.functionalize(taeda.func.jacfwd(taeda.func.jacrev(f)))(x), expected)
+    both = taeda.func.functionalize(taeda.vmap(taeda.func.jacfwd(f)))(taeda.stack([x, x]))
+    near(both[1], taeda.func.jacrev(f)(x))

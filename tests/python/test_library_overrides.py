@@ -214,3 +214,99 @@ def test_what_cannot_be_replaced_says_so():
     with pytest.raises(RuntimeError, match="does not exist"):
         library.impl("no_such_operator", lambda a: a, "CPU")
     library._destroy()
+
+
+# --- what a mode is shown: an override of it answers, or is refused ---
+
+SHOWN = {
+    "softmax": lambda t, x: x.softmax(1),
+    "log_softmax": lambda t, x: x.log_softmax(0),
+    "x ** 2": lambda t, x: x.square(),
+    "selu": lambda t, x: t.nn.functional.selu(x),
+    "logsigmoid": lambda t, x: t.nn.functional.logsigmoid(x),
+    "linear": lambda t, x: t.nn.functional.linear(x, t.ones(2, 3)),
+    "linear with a bias": lambda t, x: t.nn.functional.linear(x, t.ones(2, 3), t.ones(2)),
+    "where": lambda t, x: t.where(x > 0, x, -x),
+    "clamp": lambda t, x: t.ops.aten.clamp(x, 0.0, 1.0),
+    "pad": lambda t, x: t.nn.functional.pad(x, (1, 1), mode="reflect"),
+    "norm": lambda t, x: t.linalg.vector_norm(x, dim=1),
+    "var": lambda t, x: x.var(1),
+    "svd": lambda t, x: t.linalg.svdvals(x),
+    "max_pool2d": lambda t, x: t.nn.functional.max_pool2d(x.view(1, 1, 2, 3), 2),
+    "1 - x": lambda t, x: 1 - x,
+}
+
+
+class Seen(taeda.utils._python_dispatch.TorchDispatchMode):
+    """Notes the operators that it is shown."""
+
+    def __init__(self):
+        super().__init__()
+        self.ops = []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.ops.append(func)
+        return func(*args, **(kwargs or {}))
+
+
+class Answered(Exception):
+    pass
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_a_kernel_answers_what_a_mode_is_shown_or_is_refused(name):
+    x = taeda.tensor([[0.5, -1.0, 2.0], [1.5, 0.25, -0.75]])
+    with Seen() as seen:
+        SHOWN[name](taeda, x)
+    assert seen.ops
+
+    def kernel(*args, **kwargs):
+        raise Answered
+
+    for op in seen.ops:
+        library = taeda.library.Library("aten", "IMPL")
+        try:
+            library.impl(op.name().removeprefix("aten::"), kernel, "CPU")
+        except NotImplementedError:
+            continue
+        else:
+            with pytest.raises(Answered):
+                SHOWN[name](taeda, x)
+        finally:
+            library._destroy()
+        SHOWN[name](taeda, x)
+
+
+@pytest.mark.parametrize("key", ["CPU", "Autograd"])
+def test_a_kernel_of_a_shown_operator_gives_the_results(key):
+    x = taeda.tensor([[1.0, 2.0], [3.0, 4.0]])
+    g = x.clone().requires_grad_()
+    library = taeda.library.Library("aten", "IMPL")
+    try:
+        library.impl("_softmax", lambda x, dim, half: x * 0 + dim + 7, key)
+        library.impl("mm", lambda a, b: (a * 0).sum() + a.new_full((2, 5), 3.0), key)
+        assert x.softmax(1).tolist() == [[8.0, 8.0], [8.0, 8.0]]
+        assert taeda.nn.functional.linear(x, taeda.ones(5, 2)).tolist() == [[3.0] * 5] * 2
+        results = g.softmax(1)
+        assert results.tolist() == [[8.0, 8.0], [8.0, 8.0]] and results.requires_grad
+        threads = []
+        thread = threading.Thread(target=lambda: threads.append(x.softmax(0).tolist()))
+        thread.start()
+        thread.join()
+        assert threads == [[[7.0, 7.0], [7.0, 7.0]]]
+    finally:
+        library._destroy()
+    assert x.softmax(1).sum().item() == pytest.approx(2.0)
+
+
+def test_a_kernel_that_no_call_would_reach_is_refused():
+    library = taeda.library.Library("aten", "IMPL")
+    try:
+        for name, key in (("_softmax", "AutocastCPU"), ("where.self", "FuncTorchBatched")):
+            with pytest.raises(NotImplementedError, match=key):
+                library.impl(name, lambda *args: args[0], key)
+        for name in ("zeros", "matmul", "reshape"):
+            with pytest.raises(NotImplementedError, match=r"computed by other|makes its result"):
+                library.impl(name, lambda *args: args[0], "CPU")
+    finally:
+        library._destroy()

@@ -7,7 +7,7 @@ from typing import Any
 import taeda
 from taeda import Tensor
 
-from .spelling import aten, define, like, ours, spells
+from .spelling import REDUCTIONS, aten, define, like, ours, spells
 
 # --- linear layers: a product with the transposed weight ---
 
@@ -170,24 +170,69 @@ for _name in _ON_CUDA:
 
 # --- losses ---
 
-_REDUCTIONS = ("none", "mean", "sum")
-
-
-@define(
-    "nll_loss_forward(Tensor self, Tensor target, Tensor? weight, int reduction, "
-    "SymInt ignore_index) -> (Tensor output, Tensor total_weight)"
+_NLL_LOSS = (
+    "(Tensor self, Tensor target, Tensor? weight, int reduction, SymInt ignore_index) -> "
+    "(Tensor output, Tensor total_weight)"
 )
+
+
+@define(f"nll_loss2d_forward{_NLL_LOSS}")
+@define(f"nll_loss_forward{_NLL_LOSS}")
 def _nll_loss_forward(
     x: Tensor, target: Tensor, weight: Any, reduction: int, ignored: int
 ) -> tuple:
     """The loss, and the sum of the weights of the targets that count."""
-    name = _REDUCTIONS[reduction]
+    name = REDUCTIONS[reduction]
     loss = taeda.nn.functional.nll_loss(x, target, weight, ignore_index=ignored, reduction=name)
     if name == "none":
         return loss, x.new_zeros(())
     kept = target != ignored
     each = x.new_ones(()).expand_as(kept) if weight is None else weight[target.where(kept, 0)]
     return loss, (each * kept).sum()
+
+
+@spells("_cross_entropy")
+def _(x: Any, target: Any, weight: Any, ignored: int, how: str, smoothing: float) -> tuple:
+    """The loss of the logarithms of the probabilities; the gradient reads log(sum(exp(row))) and
+    the sum of the targets' weights."""
+    recorded = taeda.is_grad_enabled() and x.requires_grad
+    if smoothing or (recorded and how == "none"):
+        own = ours._cross_entropy.default
+        return own, (x, target, weight, ignored, how, smoothing), {}, None
+    log_p = aten._log_softmax(x, 1, False)
+    args = (log_p, target, weight, REDUCTIONS.index(how), ignored)
+
+    def restore(results: Any) -> tuple:
+        loss, total = results
+        wider = taeda.float64 if x.dtype is taeda.float64 else taeda.float32
+        lse = aten.logsumexp(x, [1]) if recorded else like(total, (x.shape[0],))
+        return loss, lse.to(wider), total.to(wider)
+
+    return aten.nll_loss_forward.default, args, {}, restore
+
+
+def _loss(name: str, schema: str) -> None:
+    """PyTorch's operator of a loss whose `reduction` is a number."""
+
+    @define(f"{name}(Tensor self, Tensor target, {schema}) -> Tensor")
+    def _(x: Tensor, target: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        given = dict(zip(names, args)) | kwargs
+        how = REDUCTIONS[given.pop("reduction", 1)]
+        return getattr(taeda.nn.functional, name)(x, target, reduction=how, **given)
+
+    names = [argument.split("=")[0].split()[-1] for argument in schema.split(", ")]
+
+
+_loss("mse_loss", "int reduction=1")
+_loss("smooth_l1_loss", "int reduction=1, float beta=1.0")
+_loss("huber_loss", "int reduction=1, float delta=1.0")
+_loss("binary_cross_entropy", "Tensor? weight=None, int reduction=1")
+_loss(
+    "binary_cross_entropy_with_logits",
+    "Tensor? weight=None, Tensor? pos_weight=None, int reduction=1",
+)
+_loss("soft_margin_loss", "int reduction=1")
+_loss("multi_margin_loss", "Scalar p=1, Scalar margin=1, Tensor? weight=None, int reduction=1")
 
 
 # --- pooling ---
@@ -203,8 +248,43 @@ define("_adaptive_avg_pool3d(Tensor self, SymInt[3] output_size) -> Tensor")(
 )
 
 
+def _row(sizes: Any, of_height: int) -> list:
+    """A vector's setting as that of a matrix of one row; nothing stays nothing."""
+    return [of_height, *sizes] if len(sizes) else []
+
+
+@spells("aten::avg_pool1d")
+def _(x: Any, kernel: Any, stride: Any = (), padding: Any = (0,), *rest: Any) -> tuple:
+    args = (x.unsqueeze(-2), _row(kernel, 1), _row(stride, 1), _row(padding, 0), *rest)
+    return aten.avg_pool2d.default, args, {}, lambda y: y.squeeze(-2)
+
+
+@spells("_max_pool1d")
+def _(x: Any, kernel: Any, stride: Any = (), padding: Any = (0,), dilation: Any = (1,),
+      ceil: bool = False, with_argmax: bool = False) -> tuple:  # fmt: skip
+    args = (kernel, stride, padding, dilation, ceil)
+    if with_argmax or x.dim() == 0:
+        return ours._max_pool1d.default, (x, *args, with_argmax), {}, None
+    args = (_row(kernel, 1), _row(stride, 1), _row(padding, 0), _row(dilation, 1), ceil)
+    restore = lambda r: tuple(y.squeeze(-2) for y in r)  # noqa: E731
+    return aten.max_pool2d_with_indices.default, (x.unsqueeze(-2), *args), {}, restore
+
+
+@spells("aten::adaptive_avg_pool1d")
+def _(x: Any, sizes: Any) -> tuple:
+    return _pool, (x.unsqueeze(-2), _row(sizes, 1)), {}, lambda y: y.squeeze(-2)
+
+
+@spells("aten::adaptive_max_pool1d")
+def _(x: Any, sizes: Any) -> tuple:
+    restore = lambda r: tuple(y.squeeze(-2) for y in r)  # noqa: E731
+    return aten.adaptive_max_pool2d.default, (x.unsqueeze(-2), _row(sizes, 1)), {}, restore
+
+
 @spells("_adaptive_avg_pool2d")
 def _(x: Any, sizes: Any) -> tuple:
+    if all(size == 1 for size in sizes):
+        return aten.mean.dim, (x, [-1, -2], True), {}, None
     return _pool, (x, sizes), {}, None
 
 

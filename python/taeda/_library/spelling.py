@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dis
+import itertools
 import re
 from collections.abc import Callable
 from operator import itemgetter
@@ -68,7 +70,23 @@ _NAMES = {
     "call": lambda *args, **kwargs: (args, kwargs),
     "like": lambda x, sizes: like(x, sizes),
     "known": lambda scale: scale or None,  # 0 stands for a scale that follows from the sizes
+    "is_number": lambda x: not isinstance(x, Tensor),
+    "reduction_number": lambda *given: reduction_number(*given),
 }
+
+#: A loss's `reduction` as a number, as PyTorch's operators have it.
+REDUCTIONS = ("none", "mean", "sum")
+
+
+def reduction_number(
+    name: str, size_average: bool | None = None, reduce: bool | None = None
+) -> int:
+    """The number of a reduction; the two older arguments overrule the name."""
+    if size_average is not None or reduce is not None:
+        name = "none" if reduce is False else "sum" if size_average is False else "mean"
+    if name not in REDUCTIONS:
+        raise ValueError(f"{name} is not a valid value for reduction")
+    return REDUCTIONS.index(name)
 
 
 def from_table(op: Any, text: str) -> Callable:
@@ -83,12 +101,45 @@ def from_table(op: Any, text: str) -> Callable:
                 return call(given)
         return op, args, kwargs, None
 
+    spell.shows = {call.name for call in calls}  # type: ignore[attr-defined]
     return spell
+
+
+def shown_by(name: str, on_the_way: bool) -> list[str]:
+    """The operators of the table, some of whose calls may be shown as PyTorch's `name`; with
+    `on_the_way` also those whose spelling calls it."""
+    return [own for own, spell in SPELLINGS.items() if name in _names_in(spell, on_the_way)]
+
+
+def _names_in(spell: Any, on_the_way: bool) -> set[str]:
+    """The names of operators in a spelling's text, or in its code, its defaults and the variables
+    that it closes over."""
+    if hasattr(spell, "shows"):
+        return spell.shows
+    code = spell.__code__
+    values = [spell.__globals__.get(name) for name in code.co_names]
+    values += [cell.cell_contents for cell in spell.__closure__ or ()]
+    values += [*(spell.__defaults__ or ()), *(spell.__kwdefaults__ or {}).values()]
+    found = {v for v in values if isinstance(v, str)}
+    found.update(v._schema.name.partition("::")[2] for v in values if hasattr(v, "_schema"))
+    steps = [*dis.get_instructions(code)]
+    found.update(y.argval for x, y in itertools.pairwise(steps) if x.argval == "aten")
+    return found.union(code.co_names) if on_the_way else found
+
+
+_FUNCTIONS: dict[int, Callable] = {}  # by the id of the operator, which lives on
 
 
 def define(schema: str) -> Callable:
     """A decorator: an operator of PyTorch's as a composition of the table's."""
-    return lambda function: _C._define_composite(f"aten::{schema}", function)
+
+    def add(function: Callable) -> Any:
+        run = _FUNCTIONS.get(id(function), function)
+        op = _C._define_composite(f"aten::{schema}", run)
+        _FUNCTIONS[id(op)] = run  # for another schema of the same function
+        return op
+
+    return add
 
 
 def like(x: Tensor, sizes: Any) -> Tensor:

@@ -308,6 +308,9 @@ def checkpoint(
         determinism_check: "default" compares shapes, dtypes and devices of what is recomputed,
             "none" does not.
         early_stop: end the recomputation once all saved tensors are there.
+
+    Inside of ``torch.vmap``, ``torch.func.functionalize`` and of forward mode the function runs as
+    if called without a checkpoint.
     """
     if use_reentrant is None:
         warnings.warn(
@@ -334,7 +337,7 @@ def checkpoint(
         return CheckpointFunction.apply(function, preserve, *args)
 
     around_forward, around_recompute = context_fn()
-    if not taeda.is_grad_enabled():
+    if not taeda.is_grad_enabled() or _C._level_is_active() or _C._dual_level():
         with around_forward:
             return function(*args, **kwargs)
     state = taeda.get_rng_state() if preserve else None

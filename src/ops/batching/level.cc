@@ -131,16 +131,30 @@ Tensor shared_at(const Tensor& t, const Level& level) {
   return is_at(t, level) ? wrapped(t).shared : Tensor();
 }
 
+namespace {
+
+// Depths as bits: of all levels that a tensor belongs to, and of those at which it has a batch.
+struct Depths {
+  uint64_t all = 0, batches = 0;
+};
+Depths depths_of(Tensor t) {
+  Depths found;
+  for (; is_batched(t); t = content_of(t)) {
+    const Level& level = level_of(t);
+    const uint64_t bit = uint64_t{1} << (level.depth & 63);
+    found.all |= bit;
+    if (!shared_at(t, level).defined()) found.batches |= bit;
+  }
+  return found;
+}
+
+}  // namespace
+
+bool differs_between_samples(const Tensor& t) { return depths_of(t).batches != 0; }
+
 bool has_levels_of(const Tensor& t, const Tensor& other) {
-  const auto levels = [](Tensor x) {
-    uint64_t depths = 0;
-    for (; is_batched(x); x = content_of(x)) {
-      const Level& level = level_of(x);
-      if (!shared_at(x, level).defined()) depths |= uint64_t{1} << (level.depth & 63);
-    }
-    return depths;
-  };
-  return (levels(other) & ~levels(t)) == 0;
+  const Depths own = depths_of(t), needed = depths_of(other);
+  return (needed.all & ~own.all) == 0 && (needed.batches & ~own.batches) == 0;
 }
 
 Tensor lift(const Tensor& t) {

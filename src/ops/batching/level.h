@@ -91,7 +91,10 @@ Tensor wrap(const Tensor& value, Level& level);
 // A tensor of the level for `plain`, which all samples share: with a history and tangents of its
 // own, apart from those of `plain`.
 Tensor wrap_shared(const Tensor& plain, Level& level);
-// Whether `t` has a batch at each level at which `other`, which is batched, has one.
+// Whether `t` has a batch at any level.
+bool differs_between_samples(const Tensor& t);
+// Whether `t` belongs to each level that `other`, which is batched, belongs to, and has a batch
+// where that has one. What is written with `other` must: it gets a history at each of these levels.
 bool has_levels_of(const Tensor& t, const Tensor& other);
 // The same of any other tensor.
 inline bool has_batches_of(const Tensor& t, const Tensor& other) {

@@ -39,21 +39,43 @@ void Memory::add(const Tensor& view, int parent, const Operator& op, Stack argum
   views_.push_back({layout, parent, &op, std::move(arguments), Tensor(), 0, false});
 }
 
+Tensor Memory::elements(const Tensor& rows, DType dtype) {
+  if (dtype == whole_.dtype) return rows;
+  if (is_complex(whole_.dtype) && dtype == to_real(whole_.dtype)) {
+    const bool plain = (rows.impl()->keys & kMathBits).empty();
+    return show("aten::view_as_real", "", {plain ? rows : call("aten::clone", "", {rows})},
+                copies());
+  }
+  TD_CHECK_IMPLEMENTED(is_complex(dtype) && to_real(dtype) == whole_.dtype && rows.numel() % 2 == 0,
+                       "functionalize: a view by strides of dtype {} of a tensor of dtype {}",
+                       dtype, whole_.dtype);
+  return show("aten::view_as_complex", "", {viewed(rows, {rows.numel() / 2, 2}, copies())},
+              copies());
+}
+
+Tensor Memory::from_elements(const Tensor& elements, IntSpan sizes) {
+  if (elements.dtype() == whole_.dtype) return elements;
+  const bool pairs = is_complex(whole_.dtype);
+  const Tensor whole =
+      show(pairs ? "aten::view_as_complex" : "aten::view_as_real", "", {elements}, copies());
+  return pairs ? whole : viewed(whole, sizes, copies());
+}
+
 Tensor Memory::strided(const KnownView& view, const Tensor* written) {
-  TD_CHECK_IMPLEMENTED(view.layout.dtype == whole_.dtype,
-                       "functionalize: a view by strides of another dtype");
   const DimVector order = memory_order(whole_.strides);
   const bool sorted = std::is_sorted(order.begin(), order.end());
   Tensor rows = sorted ? value_ : show("aten::permute", "", {value_, IntSpan(order)}, copies());
   if (!rows.is_contiguous()) rows = call("aten::clone", "", {rows, MemoryFormat::kContiguous});
+  const Tensor from = elements(rows, view.layout.dtype);
   if (!written)
     return show("aten::as_strided", "",
-                {rows, IntSpan(view.layout.sizes), IntSpan(view.layout.strides),
-                 view.layout.offset + rows.storage_offset()},
+                {from, IntSpan(view.layout.sizes), IntSpan(view.layout.strides),
+                 view.layout.offset + from.storage_offset()},
                 copies());
-  const Tensor filled = call("aten::as_strided_scatter", "",
-                             {rows, *written, IntSpan(view.layout.sizes),
-                              IntSpan(view.layout.strides), view.layout.offset});
+  const Tensor scattered = call("aten::as_strided_scatter", "",
+                                {from, *written, IntSpan(view.layout.sizes),
+                                 IntSpan(view.layout.strides), view.layout.offset});
+  const Tensor filled = from_elements(scattered, rows.sizes());
   if (sorted) return filled;
   return show("aten::permute", "", {filled, IntSpan(rules::inverse_permutation(order))}, copies());
 }

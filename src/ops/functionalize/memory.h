@@ -100,6 +100,10 @@ class Memory {
 
  private:
   Tensor inverse(const KnownView& view, const Tensor& parent, const Tensor& value);
+  // The row-major whole as elements of a view's dtype, where a complex number is two real ones, and
+  // the way back.
+  Tensor elements(const Tensor& rows, DType dtype);
+  Tensor from_elements(const Tensor& elements, IntSpan sizes);
   // A view that is known by its strides alone. Where `written` is given, the whole with that in
   // the view's place.
   Tensor strided(const KnownView& view, const Tensor* written);
