@@ -81,7 +81,8 @@ def _kernel_body(op: Op, table: Table) -> list[str]:
     for r in [] if op.mutates else op.sig.returns:
         sizes, dtype, *wanted = op.out[r.name]
         size_and_dtype = (t.expression(str(e)).cpp for e in (sizes, dtype))
-        made = f"empty_tensor({', '.join(size_and_dtype)}, {device})"
+        make = "empty_column_major" if r.name in op.column_major else "empty_tensor"
+        made = f"{make}({', '.join(size_and_dtype)}, {device})"
         local = f"{r.name}_out" if any(a.name == r.name for a in op.sig.args) else r.name
         given = f"{t.condition(wanted[0])} ? {made} : Tensor()" if wanted else made
         lines.append(f"Tensor {local} = {given};")
@@ -89,18 +90,20 @@ def _kernel_body(op: Op, table: Table) -> list[str]:
         results.append(local)
     result = several(results)
     lines.append(f"if ({device}.is_meta()) return {result};")
-    views += [_view(a, a.name in op.contiguous) for a in op.sig.args]
+    views += [_view(a, op) for a in op.sig.args]
     call = f"kernels::{op.source}({', '.join(views)});"
     if op.mutates:
         call = f"contract::written({result}, [&] {{ {call} }});"
     return [*lines, call, f"return {result};"]
 
 
-def _view(a: Argument, contiguous: bool) -> str:
+def _view(a: Argument, op: Op) -> str:
     """What the kernel gets for an argument."""
     if not a.is_tensor:
         return a.name
-    return f"view_of(dense_input({a.name}))" if contiguous else f"view_of({a.name})"
+    if a.name in op.matrices:
+        return f"view_of(matrix_input({a.name}))"
+    return f"view_of(dense_input({a.name}))" if a.name in op.contiguous else f"view_of({a.name})"
 
 
 # --- contracts ---

@@ -140,6 +140,10 @@ class Op:
     # tensor arguments for which Python may give a number; 'some': any but not all, 'all': any
     numbers: str | list[str] = key([])
     contiguous: list[str] = key([])  # tensor arguments that the kernel wants row-major
+    # those whose matrices it takes row- or column-major, the batch without gaps; and results whose
+    # matrices are column-major, as LAPACK's routines leave them
+    matrices: list[str] = key([])
+    column_major: list[str] = key([])
     # how out= may overlap the tensor arguments: 'exact', it may be one of them but not overlap it
     # in part; 'none', not at all
     overlap: str = key("", ("", "exact", "none"))

@@ -21,7 +21,10 @@ def source_file(ops: list[Op], table: Table) -> str:
     kernels = [op.source for op in ops if op.body == "kernel"]
     lines = [f"TD_KERNEL({name})" for name in dict.fromkeys(kernels)]
     lines += [line for op in ops for line in operator_lines(op, table)]
-    return source(table, ops, ["autograd/generated.h", "kernels/launch.h", "ops/forms.h"], lines)
+    includes = ["autograd/generated.h", "kernels/launch.h", "ops/forms.h"]
+    if any(op.matrices or op.column_major for op in ops):
+        includes.append("ops/matrices.h")
+    return source(table, ops, includes, lines)
 
 
 def operator_lines(op: Op, table: Table) -> list[str]:

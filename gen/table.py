@@ -159,6 +159,8 @@ def _mistakes(op: Op) -> Iterator[str]:
     missing = [r.name for r in op.sig.returns if r.type == "Tensor" and r.name not in op.out]
     if op.body == "kernel" and not op.mutates and missing:
         yield f"'out' must give sizes and dtype of {missing}"
+    if strange := set(op.column_major) - {r.name for r in op.sig.returns}:
+        yield f"'column_major' lists results, got {sorted(strange)}"
     lists = any(a.is_tensor_list for a in op.sig.args)
     if op.body == "kernel" and (lists or not op.sig.first_tensor):
         yield "a kernel takes tensors, of which the first is always given, and no lists of them"
@@ -167,7 +169,7 @@ def _mistakes(op: Op) -> Iterator[str]:
     if any(op.sig.arg(name).type != "bool" for name in op.recorded):
         yield f"'recorded' lists bool arguments, got {op.recorded}"
     listed = [] if isinstance(op.numbers, str) else op.numbers
-    for name in [*op.differentiated, *op.antiholomorphic, *op.contiguous, *listed]:
+    for name in [*op.differentiated, *op.antiholomorphic, *op.contiguous, *op.matrices, *listed]:
         op.sig.arg(name)  # raises where there is none
 
 

@@ -1,7 +1,8 @@
-// LAPACK over batches of row-major matrices: what lapack_solve.cc and lapack_decompose.cc share.
+// LAPACK over batches of matrices: what lapack_solve.cc and lapack_decompose.cc share.
 //
-// Each matrix is one call on one thread; the pool splits the batch. The Fortran routines are
-// called, on transposed copies and with workspaces from the caching allocator: LAPACKE's take
+// Each matrix is one call on one thread; the pool splits the batch. Arguments are row- or
+// column-major (Matrices), results column-major. The Fortran routines are
+// called, on copies and with workspaces from the caching allocator: LAPACKE's take
 // theirs from the C library, and where that has none say so on stderr and with a code that looks
 // like a singular matrix. No routine is given memory of a tensor: a long call may outlive the
 // operator that made it (lapack_call).
@@ -98,6 +99,43 @@ int lapack_call_with_workspace(const LapackCost& cost, const F& call) {
                         [=] { return call(workspace.data(), length); });
 }
 
+// A batch of matrices without gaps, each row-major or column-major.
+struct Matrices {
+  explicit Matrices(const View& v)
+      : rows(static_cast<int>(v.sizes[v.sizes.size() - 2])),
+        columns(static_cast<int>(v.sizes[v.sizes.size() - 1])),
+        each(int64_t{rows} * columns),
+        count(1),
+        by_columns(rows > 1 && columns > 1 && v.strides[v.sizes.size() - 1] != 1) {
+    for (size_t i = 0; i + 2 < v.sizes.size(); i++) count *= v.sizes[i];
+  }
+  int rows, columns;
+  int64_t each, count;
+  bool by_columns;
+};
+
+template <class T>
+void copy_elements(T* to, const T* from, int64_t n) {
+  if (n > 0) std::memcpy(to, from, static_cast<size_t>(n) * sizeof(T));
+}
+
+// Matrix i of a batch, column by column; in squares whose lines stay in the cache, whichever way they
+// are read.
+template <class T>
+void copy_columns(T* to, const Matrices& m, const View& batch, int64_t i) {
+  const T* const from = batch.as<T>() + i * m.each;
+  if (m.by_columns) return copy_elements(to, from, m.each);
+  constexpr int kBlock = 16;
+  for (int column = 0; column < m.columns; column += kBlock) {
+    check_interrupt();
+    for (int row = 0; row < m.rows; row += kBlock) {
+      for (int r = row; r < std::min(m.rows, row + kBlock); r++)
+        for (int c = column; c < std::min(m.columns, column + kBlock); c++)
+          to[int64_t{c} * m.rows + r] = from[int64_t{r} * m.columns + c];
+    }
+  }
+}
+
 // A rows x columns matrix as LAPACK takes it: column by column. Copies share their memory.
 template <class T>
 class ColumnMajor {
@@ -109,32 +147,17 @@ class ColumnMajor {
   int64_t numel() const { return numel_; }
   T& operator()(int row, int column) const { return elements_[int64_t{column} * rows_ + row]; }
 
-  // From and to a row-major matrix of as many rows, and of the first `columns` columns.
-  void load(const T* from, int columns) const {
-    in_blocks(columns, [&](int row, int column) {
-      (*this)(row, column) = from[int64_t{row} * columns + column];
-    });
+  // From matrix i of a batch of matrices with as many rows, which has the first columns.
+  void load(const Matrices& m, const View& batch, int64_t i) const {
+    copy_columns(data(), m, batch, i);
   }
-  void store(T* to, int columns) const {
-    in_blocks(columns, [&](int row, int column) {
-      to[int64_t{row} * columns + column] = (*this)(row, column);
-    });
+  // The first columns, to matrix i of a batch of column-major ones.
+  void store(const View& batch, int columns, int64_t i) const {
+    const int64_t each = int64_t{rows_} * columns;
+    copy_elements(batch.as<T>() + i * each, data(), each);
   }
 
  private:
-  // Squares whose lines stay in the cache, whichever way they are read.
-  template <class F>
-  void in_blocks(int columns, const F& f) const {
-    constexpr int kBlock = 16;
-    for (int column = 0; column < columns; column += kBlock) {
-      check_interrupt();
-      for (int row = 0; row < rows_; row += kBlock) {
-        for (int r = row; r < std::min(rows_, row + kBlock); r++)
-          for (int c = column; c < std::min(columns, column + kBlock); c++) f(r, c);
-      }
-    }
-  }
-
   const int rows_;
   const int64_t numel_;
   const Scratch<T> elements_;
@@ -145,19 +168,6 @@ template <class F>
 void for_lapack_type(const View& x, const F& f) {
   with_dtype<WideInexact>(x.dtype, f);
 }
-
-// The batch of matrices in a contiguous view.
-struct Matrices {
-  explicit Matrices(const View& v)
-      : rows(static_cast<int>(v.sizes[v.sizes.size() - 2])),
-        columns(static_cast<int>(v.sizes[v.sizes.size() - 1])),
-        each(int64_t{rows} * columns),
-        count(1) {
-    for (size_t i = 0; i + 2 < v.sizes.size(); i++) count *= v.sizes[i];
-  }
-  int rows, columns;
-  int64_t each, count;
-};
 
 // f(i) for every matrix of a batch, each costing about n^3.
 template <class F>
@@ -180,11 +190,6 @@ bool all_finite(const T* x, int64_t n) {
     for (int64_t i = begin; i < end && finite; i++) finite = std::isfinite(std::abs(x[i]));
   });
   return finite;
-}
-
-template <class T>
-void copy_elements(T* to, const T* from, int64_t n) {
-  if (n > 0) std::memcpy(to, from, static_cast<size_t>(n) * sizeof(T));
 }
 
 // The first failure of a batch, by the matrix's number.

@@ -1,4 +1,4 @@
-// Decompositions: QR, SVD, eigenvalues. All arguments are contiguous and have one batch shape.
+// Decompositions: QR, SVD, eigenvalues. All arguments have one batch shape.
 #include <algorithm>
 #include <cmath>
 
@@ -19,12 +19,13 @@ void lapack_qr(const View& q, const View& r, const View& a, int64_t /*q_columns*
       // room for A and for Q, whose columns overwrite A's
       const ColumnMajor<T> x(m.rows, std::max(m.columns, q_columns));
       const Scratch<T> tau(k);
-      x.load(a.as<T>() + i * m.each, m.columns);
+      x.load(m, a, i);
       if (k > 0) routines.factor(x, m.rows, m.columns, tau);
-      for (int row = 0; row < upper.rows; row++) {
-        T* const line = r.as<T>() + i * upper.each + int64_t{row} * upper.columns;
-        for (int c = 0; c < upper.columns; c++) line[c] = c < row ? T() : x(row, c);
-      }
+      T* const triangle = r.as<T>() + i * upper.each;
+      for (int c = 0; c < upper.columns; c++)
+        for (int row = 0; row < upper.rows; row++)
+          triangle[int64_t{c} * upper.rows + row] = c < row ? T() : x(row, c);
+
       if (!with_q || q_columns == 0) return;
       if (k == 0) {  // nothing to reflect: Q is the identity
         for (int row = 0; row < m.rows; row++)
@@ -32,7 +33,7 @@ void lapack_qr(const View& q, const View& r, const View& a, int64_t /*q_columns*
       } else {
         routines.form_q(x, m.rows, q_columns, k, tau);
       }
-      x.store(q.as<T>() + i * m.rows * q_columns, q_columns);
+      x.store(q, q_columns, i);
     });
   });
 }
@@ -93,20 +94,19 @@ void lapack_svd(const View& u, const View& s, const View& vh, const View& a, boo
           to_vh[j] = T(j % (m.columns + 1) == 0);
         return;
       }
-      const T* const from = a.as<T>() + i * m.each;
-      if (!all_finite(from, m.each)) return failure.note(i, -1);
+      if (!all_finite(a.as<T>() + i * m.each, m.each)) return failure.note(i, -1);
       const Scratch<Real<T>> values(k);
       const ColumnMajor<T> x(m.rows, m.columns), u_columnwise(compute_uv ? m.rows : 0, u_columns),
           vh_columnwise(compute_uv ? vh_rows : 0, m.columns);
-      x.load(from, m.columns);
+      x.load(m, a, i);
       failure.note(i, gesdd(!compute_uv     ? 'N'
                             : full_matrices ? 'A'
                                             : 'S',
                             x, m.rows, m.columns, values, u_columnwise, vh_columnwise));
       copy_elements(s.as<Real<T>>() + i * k, values.data(), k);
       if (!compute_uv) return;
-      u_columnwise.store(to_u, u_columns);
-      vh_columnwise.store(to_vh, m.columns);
+      u_columnwise.store(u, u_columns, i);
+      vh_columnwise.store(vh, m.columns, i);
     });
     TD_CHECK_AS(ErrorKind::kLinAlg, !failure.any() || failure.code() > 0,
                 "{}The algorithm failed to converge because the input matrix contained "
@@ -174,11 +174,11 @@ void lapack_eigh(const View& values, const View& vectors, const View& a, bool up
     over_batch(m.count, m.rows, [&](int64_t i) {
       if (m.each == 0) return;
       const ColumnMajor<T> x(m.rows, m.rows);
-      x.load(a.as<T>() + i * m.each, m.rows);
+      x.load(m, a, i);
       const Scratch<Real<T>> ascending(m.rows);
       failure.note(i, eigh(compute_v ? 'V' : 'N', upper ? 'U' : 'L', x, m.rows, ascending));
       copy_elements(values.as<Real<T>>() + i * m.rows, ascending.data(), m.rows);
-      if (compute_v) x.store(vectors.as<T>() + i * m.each, m.rows);
+      if (compute_v) x.store(vectors, m.rows, i);
     });
     TD_CHECK_AS(ErrorKind::kLinAlg, !failure.any(),
                 "{}The algorithm failed to converge because the input matrix is ill-conditioned "
@@ -195,14 +195,14 @@ LapackCost geev_cost(int n, bool vectors) {
 }
 
 template <class T>
-int geev(const std::complex<T>* a, int n, std::complex<T>* values, std::complex<T>* vectors) {
+int geev(const ColumnMajor<std::complex<T>>& x, int n, std::complex<T>* values,
+         std::complex<T>* vectors) {
   using C = std::complex<T>;
   using F = void(const char*, const char*, const int*, C*, const int*, C*, C*, const int*, C*,
                  const int*, C*, const int*, T*, int*, StringLength, StringLength);
   static auto* const f = lapack_for<C, F>("geev");
   const char left = 'N', right = vectors ? 'V' : 'N';
-  const ColumnMajor<C> x(n, n), v(vectors ? n : 0, n);
-  x.load(a, n);
+  const ColumnMajor<C> v(vectors ? n : 0, n);
   const Scratch<T> rwork(int64_t{2} * n);
   const Scratch<C> found(n);
   const auto call = [=](C* work, int length) {
@@ -213,23 +213,22 @@ int geev(const std::complex<T>* a, int n, std::complex<T>* values, std::complex<
   };
   const int status = lapack_call_with_workspace<C>(geev_cost(n, vectors != nullptr), call);
   copy_elements(values, found.data(), n);
-  if (vectors) v.store(vectors, n);
+  if (vectors) copy_elements(vectors, v.data(), v.numel());
   return status;
 }
 
 // Real matrices: LAPACK gives a conjugate pair of vectors as its real and its imaginary part.
 template <class T>
-int geev(const T* a, int n, std::complex<T>* values, std::complex<T>* vectors) {
+int geev(const ColumnMajor<T>& x, int n, std::complex<T>* values, std::complex<T>* vectors) {
   using F = void(const char*, const char*, const int*, T*, const int*, T*, T*, T*, const int*, T*,
                  const int*, T*, const int*, int*, StringLength, StringLength);
   static auto* const f = lapack_for<T, F>("geev");
   const char left = 'N', right = vectors ? 'V' : 'N';
-  const ColumnMajor<T> matrix(n, n), v(vectors ? n : 0, n);
-  matrix.load(a, n);
+  const ColumnMajor<T> v(vectors ? n : 0, n);
   const Scratch<T> real(n), imaginary(n);
   const auto call = [=](T* work, int length) {
     int info = 0;
-    f(&left, &right, &n, matrix.data(), &n, real.data(), imaginary.data(), nullptr, &n, v.data(),
+    f(&left, &right, &n, x.data(), &n, real.data(), imaginary.data(), nullptr, &n, v.data(),
       &n, work, &length, &info, 1, 1);
     return info;
   };
@@ -238,11 +237,11 @@ int geev(const T* a, int n, std::complex<T>* values, std::complex<T>* vectors) {
   if (!vectors) return status;
   for (int j = 0; j < n; j++) {
     const bool pair = imaginary[j] != 0 && j + 1 < n;
+    std::complex<T>* const column = vectors + int64_t{j} * n;
     for (int row = 0; row < n; row++) {
-      const T x = v(row, j), y = pair ? v(row, j + 1) : T();
-      std::complex<T>* const line = vectors + int64_t{row} * n;
-      line[j] = {x, y};
-      if (pair) line[j + 1] = {x, -y};
+      const T re = v(row, j), im = pair ? v(row, j + 1) : T();
+      column[row] = {re, im};
+      if (pair) column[n + row] = {re, -im};
     }
     j += pair;
   }
@@ -259,9 +258,10 @@ void lapack_eig(const View& values, const View& vectors, const View& a, bool com
     FirstFailure failure;
     over_batch(m.count, m.rows, [&](int64_t i) {
       if (m.each == 0) return;
-      const T* const from = a.as<T>() + i * m.each;
-      if (!all_finite(from, m.each)) return failure.note(i, -1);
-      failure.note(i, geev(from, m.rows, values.as<C>() + i * m.rows,
+      if (!all_finite(a.as<T>() + i * m.each, m.each)) return failure.note(i, -1);
+      const ColumnMajor<T> x(m.rows, m.rows);
+      x.load(m, a, i);
+      failure.note(i, geev(x, m.rows, values.as<C>() + i * m.rows,
                            compute_v ? vectors.as<C>() + i * m.each : nullptr));
     });
     TD_CHECK(!failure.any() || failure.code() > 0,

@@ -1,5 +1,5 @@
 // Bunch and Kaufman's factors A = L D L^T of symmetric matrices, or L D L^H of Hermitian ones, D of
-// 1 x 1 and 2 x 2 blocks. All arguments are contiguous and have one batch shape.
+// 1 x 1 and 2 x 2 blocks. All arguments have one batch shape.
 #include "kernels/cpu/lapack/lapack.h"
 
 namespace taeda::cpu {
@@ -50,7 +50,7 @@ void lapack_ldl_factor(const View& LD, const View& pivots, const View& info, con
       if (n == 0) return;
       const ColumnMajor<T> x(n, n);
       const Scratch<int> swaps(n);
-      x.load(self.as<T>() + i * m.each, n);
+      x.load(m, self, i);
       status =
           lapack_call_with_workspace<T>({1.0 / 3 * n * n * n, x.numel()}, [=](T* work, int length) {
             int result = 0;
@@ -59,7 +59,7 @@ void lapack_ldl_factor(const View& LD, const View& pivots, const View& info, con
           });
       for (int column = 1; column < n; column++)
         for (int row = 0; row < column; row++) x(row, column) = T();
-      x.store(LD.as<T>() + i * m.each, n);
+      x.store(LD, n, i);
       copy_elements(pivots.as<int>() + int64_t{n} * i, swaps.data(), n);
     });
   });
@@ -79,14 +79,14 @@ void lapack_ldl_solve(const View& result, const View& LD, const View& pivots, co
       check_pivots(swaps.data(), n);
       if (b.each == 0) return;
       const ColumnMajor<T> x(n, n), y(n, b.columns);
-      x.load(LD.as<T>() + i * m.each, n);
-      y.load(B.as<T>() + i * b.each, b.columns);
+      x.load(m, LD, i);
+      y.load(b, B, i);
       lapack_call<T>({1.0 * n * n * b.columns, x.numel() + y.numel()}, [=, columns = b.columns] {
         int status = 0;
         solve(&kLower, &n, &columns, x.data(), &n, swaps.data(), y.data(), &n, &status, 1);
         return status;
       });
-      y.store(result.as<T>() + i * b.each, b.columns);
+      y.store(result, b.columns, i);
     });
   });
 }

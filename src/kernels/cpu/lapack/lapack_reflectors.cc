@@ -1,6 +1,5 @@
 // Householder reflectors as geqrf leaves them: Q = H_1 ... H_k, H_i = I - tau_i v_i v_i^H, where
-// v_i is 1 at i and stands below the diagonal of column i. All arguments are contiguous and have
-// one batch shape.
+// v_i is 1 at i and stands below the diagonal of column i. All arguments have one batch shape.
 #include "kernels/cpu/lapack/qr_routines.h"
 
 namespace taeda::cpu {
@@ -52,9 +51,9 @@ void lapack_geqrf(const View& a, const View& tau, const View& self) {
       if (k == 0) return;
       const ColumnMajor<T> x(m.rows, m.columns);
       const Scratch<T> scales(k);
-      x.load(self.as<T>() + i * m.each, m.columns);
+      x.load(m, self, i);
       routines.factor(x, m.rows, m.columns, scales);
-      x.store(a.as<T>() + i * m.each, m.columns);
+      x.store(a, m.columns, i);
       copy_elements(tau.as<T>() + int64_t{k} * i, scales.data(), k);
     });
   });
@@ -69,9 +68,9 @@ void lapack_householder_product(const View& q, const View& input, const View& ta
     over_batch(m.count, m.rows, [&](int64_t i) {
       if (m.columns == 0) return;
       const ColumnMajor<T> x(m.rows, m.columns);
-      x.load(input.as<T>() + i * m.each, m.columns);
+      x.load(m, input, i);
       routines.form_q(x, m.rows, m.columns, k, loaded(tau.as<T>() + int64_t{k} * i, k));
-      x.store(q.as<T>() + i * m.each, m.columns);
+      x.store(q, m.columns, i);
     });
   });
 }
@@ -85,10 +84,10 @@ void lapack_ormqr(const View& result, const View& self, const View& tau, const V
     over_batch(c.count, std::max(c.rows, c.columns), [&](int64_t i) {
       if (c.each == 0) return;
       const ColumnMajor<T> x(m.rows, m.columns), y(c.rows, c.columns);
-      x.load(self.as<T>() + i * m.each, m.columns);
-      y.load(other.as<T>() + i * c.each, c.columns);
+      x.load(m, self, i);
+      y.load(c, other, i);
       if (k > 0) multiply(x, loaded(tau.as<T>() + int64_t{k} * i, k), k, y, c.columns);
-      y.store(result.as<T>() + i * c.each, c.columns);
+      y.store(result, c.columns, i);
     });
   });
 }

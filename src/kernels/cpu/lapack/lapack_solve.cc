@@ -1,5 +1,5 @@
-// Factorizations that solve systems: LU, Cholesky, inverse, triangular systems. All arguments are
-// contiguous and have one batch shape; `info` is LAPACK's, one an element of the batch.
+// Factorizations that solve systems: LU, Cholesky, inverse, triangular systems. All arguments have
+// one batch shape; `info` is LAPACK's, one an element of the batch.
 #include <algorithm>
 
 #include "kernels/cpu/lapack/lapack.h"
@@ -71,10 +71,10 @@ void lapack_lu(const View& lu, const View& pivots, const View& info, const View&
       if (m.each == 0) return;
       const ColumnMajor<T> x(m.rows, m.columns);
       const Scratch<int> exchanged(k);
-      x.load(a.as<T>() + i * m.each, m.columns);
+      x.load(m, a, i);
       info.as<int>()[i] = factor_lu(x, m.rows, m.columns, exchanged);
       copy_elements(pivots.as<int>() + i * k, exchanged.data(), k);
-      x.store(lu.as<T>() + i * m.each, m.columns);
+      x.store(lu, m.columns, i);
     });
   });
 }
@@ -87,17 +87,16 @@ void lapack_inverse(const View& out, const View& info, const View& a) {
       if (m.each == 0) return;
       const ColumnMajor<T> x(m.rows, m.rows);
       const Scratch<int> pivots(m.rows);
-      x.load(a.as<T>() + i * m.each, m.rows);
+      x.load(m, a, i);
       const int status = info.as<int>()[i] = factor_lu(x, m.rows, m.rows, pivots);
-      T* const inverse = out.as<T>() + i * m.each;
       if (status == 0 && m.rows > kSmallInverse) {
         info.as<int>()[i] = invert(x, m.rows, pivots);
-        return x.store(inverse, m.rows);
+        return x.store(out, m.rows, i);
       }
       const ColumnMajor<T> columns(m.rows, m.rows);
       set_identity(columns, m.rows);
       if (status >= 0) solve_factored(x, pivots, columns, m.rows);
-      columns.store(inverse, m.rows);
+      columns.store(out, m.rows, i);
     });
   });
 }
@@ -114,8 +113,8 @@ void lapack_solve(const View& out, const View& info, const View& a, const View& 
       // Without right sides LAPACK would not even look at the matrix.
       const ColumnMajor<T> lu(m.rows, m.rows), x(m.rows, std::max(1, right.columns));
       const Scratch<int> pivots(m.rows);
-      lu.load(a.as<T>() + i * m.each, m.rows);
-      x.load(b.as<T>() + i * right.each, right.columns);
+      lu.load(m, a, i);
+      x.load(right, b, i);
       const LapackCost cost{1.0 * m.rows * m.rows * (m.rows + right.columns),
                             lu.numel() + x.numel()};
       info.as<int>()[i] = lapack_call<T>(cost, [=, n = m.rows, columns = right.columns, f = gesv] {
@@ -124,29 +123,31 @@ void lapack_solve(const View& out, const View& info, const View& a, const View& 
         return status;
       });
       if (info.as<int>()[i] > 0) solve_factored(lu, pivots, x, right.columns);
-      x.store(out.as<T>() + i * right.each, right.columns);
+      x.store(out, right.columns, i);
     });
   });
 }
 
 namespace {
 
-// CBLAS takes real factors by value and complex ones by address.
+// Column-major B; A may be row-major, which is its transpose column by column. CBLAS takes real
+// factors by value and complex ones by address.
 template <class T>
-void trsm(bool left, bool upper, bool unit, int rows, int columns, const T* a, int lda, T* b,
-          int ldb) {
-  constexpr int kRowMajor = 101, kNoTranspose = 111;
-  const int side = left ? 141 : 142, triangle = upper ? 121 : 122, diagonal = unit ? 132 : 131;
+void trsm(bool left, bool upper, bool unit, int rows, int columns, const T* a, bool by_columns,
+          int lda, T* b, int ldb) {
+  constexpr int kColumnMajor = 102;
+  const int side = left ? 141 : 142, triangle = upper == by_columns ? 121 : 122,
+            transpose = by_columns ? 111 : 112, diagonal = unit ? 132 : 131;
   const std::string name = std::string("cblas_") + lapack_letter<T>() + "trsm";
   if constexpr (kComplexLapack<T>) {
     using F = void(int, int, int, int, int, int, int, const void*, const void*, int, void*, int);
     static auto* const f = reinterpret_cast<F*>(cblas(name.c_str()));
     const T one = 1;
-    f(kRowMajor, side, triangle, kNoTranspose, diagonal, rows, columns, &one, a, lda, b, ldb);
+    f(kColumnMajor, side, triangle, transpose, diagonal, rows, columns, &one, a, lda, b, ldb);
   } else {
     using F = void(int, int, int, int, int, int, int, T, const T*, int, T*, int);
     static auto* const f = reinterpret_cast<F*>(cblas(name.c_str()));
-    f(kRowMajor, side, triangle, kNoTranspose, diagonal, rows, columns, T(1), a, lda, b, ldb);
+    f(kColumnMajor, side, triangle, transpose, diagonal, rows, columns, T(1), a, lda, b, ldb);
   }
 }
 
@@ -161,17 +162,17 @@ void lapack_solve_triangular(const View& out, const View& a, const View& b, bool
     const Matrices m(a), right(b);
     over_batch(m.count, m.rows, [&](int64_t i) {
       T* const x = out.as<T>() + i * right.each;
-      copy_elements(x, b.as<T>() + i * right.each, right.each);
       if (right.each == 0) return;
+      copy_columns(x, right, b, i);
       // Columns (rows of X A = B) are solved for without regard to others.
-      const int64_t count = left ? right.columns : right.rows, step = left ? 1 : right.columns;
+      const int64_t count = left ? right.columns : right.rows, step = left ? right.rows : 1;
       const int64_t grain =
           std::max<int64_t>(kSolvedTogether, (int64_t{1} << 27) / (int64_t{m.rows} * m.rows));
       parallel_for(0, count, grain, [&](int64_t begin, int64_t end) {
         const int n = static_cast<int>(end - begin);
         const OpenBlasCall in_openblas;
         trsm(left, upper, unitriangular, left ? right.rows : n, left ? n : right.columns,
-             a.as<T>() + i * m.each, m.rows, x + begin * step, right.columns);
+             a.as<T>() + i * m.each, m.by_columns, m.rows, x + begin * step, right.rows);
       });
     });
   });
@@ -187,7 +188,7 @@ void lapack_cholesky(const View& out, const View& info, const View& a, bool uppe
       info.as<int>()[i] = 0;
       if (m.each == 0) return;
       const ColumnMajor<T> factor(m.rows, m.rows);
-      factor.load(a.as<T>() + i * m.each, m.rows);
+      factor.load(m, a, i);
       const LapackCost cost{0.5 * m.rows * m.rows * m.rows, factor.numel()};
       info.as<int>()[i] = lapack_call<T>(cost, [=, n = m.rows, f = potrf] {
         const char triangle = upper ? 'U' : 'L';
@@ -196,13 +197,13 @@ void lapack_cholesky(const View& out, const View& info, const View& a, bool uppe
         return status;
       });
       T* const x = out.as<T>() + i * m.each;
-      factor.store(x, m.rows);
-      for (int64_t row = 0; row < m.rows; row++) {
-        T* const line = x + row * m.columns;
+      factor.store(out, m.columns, i);
+      for (int64_t j = 0; j < m.columns; j++) {
+        T* const column = x + j * m.rows;
         if (upper)
-          std::fill(line, line + row, T());
+          std::fill(column + j + 1, column + m.rows, T());
         else
-          std::fill(line + row + 1, line + m.columns, T());
+          std::fill(column, column + j, T());
       }
     });
   });
