@@ -6,7 +6,11 @@ import re
 
 # The first expression that finds something in a case's name is its family.
 FAMILIES = {
-    "copies": r"^copy,",
+    "copies": r"^copy,|_copy of|(slice|diagonal)_scatter of",
+    "Fourier transforms": r"^(fft\.|stft)",
+    "linear algebra": r"^linalg\.",
+    "torch.special, igamma": r"^(special\.|igamma)",
+    "signal windows": r"^windows\.",
     "matrix products in bf16": r"in bf16,",
     "matrix products, Linear": r"^(x @ |bmm|linear)",
     "attention": r"^(causal )?attention",

@@ -118,8 +118,8 @@ _LAZY = {
         "hinge_embedding_loss kl_div margin_ranking_loss poisson_nll_loss triplet_margin_loss "
         "ctc_loss channel_shuffle native_channel_shuffle pixel_shuffle pixel_unshuffle",
         "taeda._functions.tensors": "_has_compatible_shallow_copy_type _int_mm _weight_norm "
-        "_softmax_backward_data _log_softmax_backward_data detach_ fill_ zero_ "
-        "index_put_ resize_as_ get_device is_neg "
+        "_softmax _log_softmax _softmax_backward_data _log_softmax_backward_data "
+        "detach_ fill_ zero_ index_put_ resize_as_ get_device is_neg "
         "is_signed is_distributed dequantize _assert_async _scaled_mm _shape_as_tensor "
         "frobenius_norm nuclear_norm row_stack lu gradient",
         "taeda.sparse._copies": "ccol_indices_copy col_indices_copy crow_indices_copy indices_copy "

@@ -7,6 +7,8 @@ anything else stands for all.
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -35,13 +37,28 @@ def _operator(name: str) -> Callable:
     if name == "copy":
         return lambda x, src: src.to(x.dtype).expand_as(x).clone()
     if name in ("maximum", "minimum"):
-        clamp = getattr(Tensor, "clamp_min" if name == "maximum" else "clamp_max")
-        method = getattr(Tensor, name)
-        return lambda x, y: (method if isinstance(y, Tensor) else clamp)(x, y)
+        return getattr(Tensor, "clamp_min" if name == "maximum" else "clamp_max")
     if name in ("addcmul", "addcdiv"):
         method = getattr(Tensor, name)
         return lambda x, a, b, value=1: method(x, a, b, value=value)
     return Tensor.zero_ if name == "zero" else getattr(Tensor, name)
+
+
+def _in_place(name: str) -> Callable | None:
+    if name in ("maximum", "minimum"):
+        return getattr(Tensor, "clamp_min_" if name == "maximum" else "clamp_max_")
+    method = getattr(Tensor, name + "_", None)
+    if name in ("addcmul", "addcdiv"):
+        return lambda x, a, b, value=1: method(x, a, b, value=value)  # type: ignore[misc]
+    if name == "abs":
+        return _abs_
+    return method
+
+
+def _abs_(x: Tensor) -> Tensor:
+    if x.is_complex():
+        raise RuntimeError("In-place abs is not supported for complex tensors.")
+    return x.abs_()
 
 
 def _scalars(packed: Tensor) -> list:
@@ -53,29 +70,118 @@ def _scalars(packed: Tensor) -> list:
     return packed.tolist()
 
 
-def _functions(name: str) -> tuple[Callable, Callable]:
-    operator, in_place = _operator(name), getattr(Tensor, name + "_", None)
+@functools.cache
+def _forms(name: str) -> tuple[str, ...]:
+    """The arguments after the first of each form of an operator, by name and kind: a list of
+    tensors, a number, a list of numbers, a tensor. Those in brackets may be left out."""
+    if name == "copy":
+        return ("src: tensors, [non_blocking: bool]",)
+    if name == "zero":
+        return ("",)
+    parameters = [*inspect.signature(getattr(Tensor, name)).parameters.values()][1:]
+    positional = [p.name for p in parameters if p.kind is not p.KEYWORD_ONLY]
+    if not positional:
+        return ("",)
+    if len(positional) == 1:
+        named = "exponent" if "exponent" in positional else "other|scalar|scalars"
+        forms = tuple(f"{named}: {kind}" for kind in ("number", "tensors", "numbers"))
+        return (*forms, f"{named}: tensor") if name in ("add", "mul", "div") else forms
+    if any(p.name == "value" for p in parameters):
+        lists = "tensor1: tensors, tensor2: tensors"
+        last = ("[value: number]", "scalars: numbers", "scalars: tensor")
+        return tuple(f"{lists}, {part}" for part in last)
+    kinds = ("weights: tensors", "weight: number", "weight: numbers")
+    return tuple(f"tensors1: tensors, {kind}" for kind in kinds)
 
-    def values(args: tuple, options: dict) -> tuple[tuple, dict]:
-        """Arguments given by name in their places; alpha stays an option."""
-        alpha = {key: value for key, value in options.items() if key == "alpha"}
-        args = (*args, *(v for key, v in options.items() if key != "alpha"))
+
+def _is_number(value: Any) -> bool:
+    if isinstance(value, Tensor):
+        return value.dim() == 0 and not value.requires_grad
+    return isinstance(value, (int, float, complex))
+
+
+_KINDS: dict[str, Callable[[Any], bool]] = {
+    "tensors": lambda v: isinstance(v, (list, tuple)) and all(isinstance(x, Tensor) for x in v),
+    "numbers": lambda v: isinstance(v, (list, tuple)) and all(map(_is_number, v)),
+    "number": _is_number,
+    "tensor": lambda v: isinstance(v, Tensor),
+    "bool": lambda v: isinstance(v, bool),
+    "dtype": lambda v: v is None or isinstance(v, _C.dtype),
+}
+
+
+def _fits(form: str, args: tuple, options: dict) -> tuple | None:
+    """The arguments in the form's order, if they are what it takes."""
+    parameters = [part.strip() for part in form.split(",")] if form else []
+    if len(args) + len(options) > len(parameters):
+        return None
+    found, rest = list(args), dict(options)
+    for i, parameter in enumerate(parameters):
+        name, kind = parameter.strip("[]").split(": ")
+        if i >= len(found):
+            given = next((n for n in name.split("|") if n in rest), None)
+            if given is None:
+                if parameter.startswith("["):
+                    break
+                return None
+            found.append(rest.pop(given))
+        if not _KINDS[kind](found[i]):
+            return None
+    return None if rest else tuple(found)
+
+
+def _arguments(name: str, forms: tuple, self: Any, args: tuple, options: dict) -> tuple:
+    """A call's arguments after the first, checked against the function's forms."""
+    if _KINDS["tensors"](self):
+        for form in forms:
+            if (found := _fits(form, args, options)) is not None:
+                return found
+    given = ", ".join(
+        [type(v).__name__ for v in (self, *args)]
+        + [f"{k}={type(v).__name__}" for k, v in options.items()]
+    )
+    expected = "".join(f"\n * (self: tensors{form and ', '}{form})" for form in forms)
+    raise TypeError(
+        f"_foreach_{name}() received an invalid combination of arguments - got ({given}), "
+        f"but expected one of:{expected}"
+    )
+
+
+def _functions(name: str) -> tuple[Callable, Callable]:
+    operator, in_place = _operator(name), _in_place(name)
+    takes_alpha = name in ("add", "sub")
+
+    def rows(suffix: str, self: Any, args: tuple, options: dict) -> tuple[list[tuple], dict]:
+        """Each tensor with its share of the arguments; alpha stays an option."""
+        alpha = {}
+        if takes_alpha and "alpha" in options:
+            options = dict(options)
+            alpha["alpha"] = options.pop("alpha")
+        args = _arguments(name + suffix, _forms(name), self, args, options)
+        if name == "copy":
+            args = args[:1]
         if name in ("addcmul", "addcdiv") and len(args) == 3 and isinstance(args[2], Tensor):
-            args = (*args[:2], _scalars(args[2]))
-        return args, alpha
+            packed = args[2]
+            args = (*args[:2], packed.item() if _is_number(packed) else _scalars(packed))
+        elif args and isinstance(args[0], Tensor) and args[0].dim() != 0:
+            raise RuntimeError(
+                f"scalar tensor expected to be 0 dim but it has {args[0].dim()} dimensions and "
+                f"{args[0].numel()} elements."
+            )
+        return _each(name, self, args), alpha
 
     def foreach(self: Any, *args: Any, **options: Any) -> tuple[Tensor, ...]:
-        args, alpha = values(args, options)
-        if name == "pow" and not isinstance(self, (list, tuple)):  # a base for all the exponents
-            return tuple(
-                _C._functions["torch"]["pow"](self, *row) for row in _each(name, args[0], ())
-            )
-        return tuple(operator(*row, **alpha) for row in _each(name, self, args))
+        if name == "pow" and _is_number(self):  # a base for all the exponents
+            (exponents,) = _arguments(name, ("exponent: tensors",), [], args, options)
+            power = _C._functions["torch"]["pow"]
+            return tuple(power(self, x) for (x,) in _each(name, exponents, ()))
+        each, alpha = rows("", self, args, options)
+        return tuple(operator(*row, **alpha) for row in each)
 
     def foreach_(self: Any, *args: Any, **options: Any) -> list[Tensor]:
-        args, alpha = values(args, options)
-        for x, *rest in _each(name, self, args):
-            if in_place is None or name in ("addcmul", "addcdiv"):
+        each, alpha = rows("_", self, args, options)
+        for x, *rest in each:
+            if in_place is None:
                 x.copy_(operator(x, *rest, **alpha))
             else:
                 in_place(x, *rest, **alpha)
@@ -95,8 +201,67 @@ for _name in _C._functions["foreach"]:  # one that ends in _ is in place only
     globals()[f"_foreach_{_name.removesuffix('_')}_"] = _made[1]
 
 
-def _foreach_norm(self: Any, ord: Any = 2, dtype: Any = None) -> tuple[Tensor, ...]:
-    """The norm of each tensor of a list."""
+def _ord_and_dtype(name: str, self: Any, args: tuple, options: dict) -> tuple[Any, Any]:
+    found = _arguments(name, ("[ord: number], [dtype: dtype]",), self, args, options)
+    ord = found[0] if found else 2
+    dtype = found[1] if len(found) > 1 else None
+    if isinstance(ord, Tensor):
+        ord = ord.item()
+    if isinstance(ord, (bool, complex)):
+        raise RuntimeError(f"_foreach_{name} expects ord to be integer or float, got {ord}")
+    return ord, dtype
+
+
+def _foreach_norm(self: Any, *args: Any, **options: Any) -> tuple[Tensor, ...]:
+    """The norm of each tensor of a list: ``_foreach_norm(self, ord=2, dtype=None)``."""
     from taeda.linalg import vector_norm  # type: ignore[attr-defined]
 
+    ord, dtype = _ord_and_dtype("norm", self, args, options)
     return tuple(vector_norm(x, ord, dtype=dtype) for (x,) in _each("norm", self, ()))
+
+
+def _foreach_powsum(self: Any, *args: Any, **options: Any) -> tuple[Tensor, ...]:
+    """The sum of the absolute values' powers of each tensor of a list:
+    ``_foreach_powsum(self, ord=2, dtype=None)``.
+
+    >>> torch._foreach_powsum([torch.tensor([3.0, -4.0])])
+    (tensor(25.),)
+    """
+    ord, dtype = _ord_and_dtype("powsum", self, args, options)
+    if dtype is not None:
+        self = [x.to(dtype) for x in self]
+    for x in self:
+        if not (x.is_floating_point() or x.is_complex()):
+            raise NotImplementedError(f"\"powsum_cpu\" not implemented for '{x.type()[6:-6]}'")
+    return tuple(x.abs().pow(ord).sum() for (x,) in _each("powsum", self, ()))
+
+
+def _foreach_max(self: Any) -> tuple[Tensor, ...]:
+    """The largest element of each tensor of a list.
+
+    >>> torch._foreach_max([torch.tensor([3.0, -4.0])])
+    (tensor(3.),)
+    """
+    return tuple(x.max() for (x,) in _each("max", self, ()))
+
+
+def _foreach_mm(self: Any, mat2: Any) -> tuple[Tensor, ...]:
+    """The product of each matrix of a list with that of another list.
+
+    >>> torch._foreach_mm([torch.eye(2)], [torch.ones(2, 1)])
+    (tensor([[1.],
+            [1.]]),)
+    """
+    (mat2,) = _arguments("mm", ("mat2: tensors",), self, (mat2,), {})
+    return tuple(x.mm(y) for x, y in _each("mm", self, (mat2,)))
+
+
+def _foreach_clone(self: Any, *, memory_format: Any = None) -> tuple[Tensor, ...]:
+    """A copy of each tensor of a list.
+
+    >>> torch._foreach_clone([torch.tensor([3.0])])
+    (tensor([3.]),)
+    """
+    if memory_format is None:
+        memory_format = _C.preserve_format
+    return tuple(x.clone(memory_format=memory_format) for (x,) in _each("clone", self, ()))

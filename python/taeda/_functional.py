@@ -219,6 +219,9 @@ def _assert(condition: Any, message: str) -> None:
 @_overridable
 def cartesian_prod(*tensors: Tensor) -> Tensor:
     """All combinations of one element of each 1-d tensor, one a row."""
+    for tensor in tensors:
+        if tensor.dim() != 1:
+            raise RuntimeError(f"Expect a 1D vector, but got shape {list(tensor.shape)}")
     if len(tensors) == 1:
         return tensors[0]
     functions = _C._functions["torch"]

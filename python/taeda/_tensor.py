@@ -197,7 +197,17 @@ def set_(
     dtype = getattr(source, "dtype", None) or self.dtype  # an untyped storage has any
     if dtype is not self.dtype:
         raise RuntimeError(f"set_: could not set a tensor of {dtype} to a tensor of {self.dtype}")
-    self.data = _shown(source, self.dtype, storage_offset, size, stride)
+    bits = self.is_conj(), self.is_neg()  # they are this tensor's: only the memory is another's
+    shown = _shown(source, self.dtype, storage_offset, size, stride)
+    if shown.is_conj():
+        shown._set_conj(False)
+    if shown.is_neg():
+        shown._set_neg(False)
+    self.data = shown
+    if bits[0]:
+        self._set_conj(True)
+    if bits[1]:
+        self._set_neg(True)
     _C._increment_version(self)
     return self
 

@@ -86,6 +86,9 @@ void resize_out(std::string_view op, const Tensor& out, IntSpan sizes, bool quie
 }
 
 void check_out_dtype(std::string_view op, OutDtype allowed, DType result, DType out) {
+  if (op == "any" || op == "all")
+    TD_CHECK(out == DType::kBool || out == DType::kUInt8,
+             "{} only supports bool tensor for result, got: {}", op, scalar_type_name(out));
   if (allowed == OutDtype::kAny) return;
   TD_CHECK(allowed != OutDtype::kSame || result == out,
            "{}: Expected out tensor to have dtype {}, but got {} instead", op,

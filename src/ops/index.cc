@@ -36,6 +36,7 @@
 #include "ops/dispatch.h"
 #include "ops/host.h"
 #include "ops/index_rules.h"
+#include "ops/matrices.h"
 #include "taeda/warning.h"
 
 namespace taeda::impl {
@@ -56,7 +57,7 @@ struct Prepared {
 // The coordinates of the elements that are not zero, a row each.
 Tensor indices_of_true(const Tensor& x) {
   const cpu::TrueElements elements(host_view(x));
-  const Tensor out = empty_tensor({elements.count(), x.dim()}, DType::kInt64, x.device());
+  const Tensor out = empty_column_major({{elements.count(), x.dim()}}, DType::kInt64, x.device());
   elements.coordinates(host_view(out), x.sizes());
   return out;
 }

@@ -81,7 +81,7 @@ bool not_negative(const Tensor& t) {
 
 bool variance_sizes_match(const Tensor& input, const Tensor& var) {
   const IntSpan a = input.sizes(), b = var.sizes();
-  if (a == b || b.empty()) return true;
+  if (a == b) return true;
   if (b.size() + 1 == a.size()) return a.slice(0, b.size()) == b;
   return b.size() == a.size() && a.slice(0, a.size() - 1) == b.slice(0, b.size() - 1) &&
          b.back() == 1;

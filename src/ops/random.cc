@@ -402,6 +402,10 @@ Tensor bernoulli_p(const Tensor& self, double p, Generator* generator) {
                                 generator);
 }
 
+Tensor uniform(const Tensor& self, double from, double to, Generator* generator) {
+  return op::uniform_(op::clone(self, {}), from, to, generator);
+}
+
 Tensor poisson(const Tensor& self, Generator* generator) {
   Tensor out = empty_tensor(self.sizes(), self.dtype(), self.device());
   kernels::random_poisson(view_of(out), view_of(op::contiguous(self, MemoryFormat::kContiguous)),

@@ -138,6 +138,13 @@ Tensor as_rows(const Tensor& self, int64_t dim) {
       op::reshape(front, {self.size(dim), self.numel() == 0 ? 0 : self.numel() / self.size(dim)}));
 }
 
+// The slices of `self` along `dim` at these indices, from its rows; `dim` is outermost in memory.
+Tensor slices_at(const Tensor& self, const Tensor& rows, int64_t dim, const Tensor& indices) {
+  DimVector sizes(op::movedim(self, {{dim}}, {{0}}).sizes());
+  sizes[0] = indices.numel();
+  return op::movedim(op::reshape(op::index_select(rows, 0, indices), sizes), {{0}}, {{dim}});
+}
+
 }  // namespace
 
 std::tuple<Tensor, Tensor, Tensor> _unique2(const Tensor& self, bool, bool return_inverse,
@@ -167,7 +174,7 @@ std::tuple<Tensor, Tensor, Tensor> unique_dim(const Tensor& self, int64_t dim, b
   const Tensor sorted = op::index_select(rows, 0, first_rows);
   const Runs r = runs_of(cpu::run_starts(host_view(sorted), n, width), n, order.data(),
                          return_inverse, return_counts);
-  return {op::index_select(self, dim, r.starts), r.inverse, r.counts};
+  return {slices_at(self, rows, dim, r.starts), r.inverse, r.counts};
 }
 
 std::tuple<Tensor, Tensor, Tensor> _unique_consecutive(const Tensor& self, bool return_inverse,
@@ -178,7 +185,8 @@ std::tuple<Tensor, Tensor, Tensor> _unique_consecutive(const Tensor& self, bool 
   const Runs r = runs_of(cpu::run_starts(host_view(rows), n, width), n, nullptr, return_inverse,
                          return_counts);
   const Tensor inverse = !dim && return_inverse ? op::reshape(r.inverse, self.sizes()) : r.inverse;
-  return {op::index_select(x, dim.value_or(0), r.starts), inverse, r.counts};
+  return {dim ? slices_at(self, rows, *dim, r.starts) : op::index_select(x, 0, r.starts), inverse,
+          r.counts};
 }
 
 Tensor searchsorted(const Tensor& sorted_sequence, const Tensor& self, bool out_int32, bool right,

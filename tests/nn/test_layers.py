@@ -332,3 +332,52 @@ def test_sync_batch_norm_equals_pytorchs(oracle):
         converted(taeda.zeros(2))
     with pytest.raises(ValueError, match="number of input channels should be non-zero"):
         converted(taeda.zeros(2, 0))
+
+
+@pytest.mark.parametrize("kind", ["BatchNorm1d", "BatchNorm2d", "InstanceNorm1d", "InstanceNorm3d"])
+@pytest.mark.parametrize("dtype", ["float64", "float16", "bfloat16"])
+def test_lazy_norms_may_change_dtype_before_the_first_input(kind, dtype):
+    options = {"affine": True, "track_running_stats": True}
+    dtype = getattr(taeda, dtype)
+    layer = getattr(taeda.nn, "Lazy" + kind)(**options).to(dtype)
+    x = taeda.rand(2, 3, *[4] * int(kind[-2])).to(dtype)
+    assert layer(x).dtype is dtype
+    assert type(layer).__name__ == kind
+    for name, value in layer.state_dict().items():
+        assert value.dtype is (taeda.int64 if name == "num_batches_tracked" else dtype)
+
+
+@pytest.mark.parametrize("eps", [0.0, -1e-5])
+def test_batch_norm_refuses_an_eps_that_pytorch_refuses(eps):
+    oracle = pytest.importorskip("torch")
+    for training in (True, False):
+        outcomes = []
+        for library in (taeda, oracle):
+            layer = library.nn.BatchNorm1d(3, eps=eps).train(training)
+            try:
+                outcomes.append(layer(library.arange(12.0).view(4, 3)).tolist())
+            except ValueError as error:
+                outcomes.append(str(error).partition(", but got")[0])
+        assert outcomes[0] == outcomes[1]
+
+
+@pytest.mark.parametrize("weight", ["float64", "float16", "int64"])
+def test_class_weights_have_the_dtype_of_the_scores(weight):
+    oracle = pytest.importorskip("torch")
+    for library in (taeda, oracle):
+        x, target = library.ones(2, 3), library.tensor([0, 1])
+        weights = library.ones(3, dtype=getattr(library, weight))
+        for loss in ("nll_loss", "cross_entropy", "multi_margin_loss"):
+            with pytest.raises(RuntimeError, match="expected scalar type Float but found"):
+                getattr(library.nn.functional, loss)(x, target, weight=weights)
+
+
+def test_max_unpool2d_keeps_channels_last():
+    oracle = pytest.importorskip("torch")
+    for library in (taeda, oracle):
+        x = library.arange(96.0).view(1, 3, 8, 4).to(memory_format=library.channels_last)
+        F = library.nn.functional
+        y, indices = F.max_pool2d(x, 2, return_indices=True)
+        z = F.max_unpool2d(y, indices, 2)
+        assert z.is_contiguous(memory_format=library.channels_last)
+        assert z.sum() == y.sum()

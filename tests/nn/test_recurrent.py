@@ -138,3 +138,40 @@ def test_an_empty_batch_has_outputs_and_gradients(kind, options, dtype):
     y.sum().backward()
     assert x.grad.shape == x.shape
     assert all(not p.grad.any() for p in layer.parameters())
+
+
+@pytest.mark.parametrize("kind", ["RNN", "LSTM", "GRU"])
+def test_sizes_and_flags_are_refused_as_in_pytorch(kind):
+    oracle = pytest.importorskip("torch")
+    wrong = [
+        {"bias": 1},
+        {"batch_first": 1},
+        {"bias": "x"},
+        {"input_size": 0},
+        {"input_size": -1},
+        {"input_size": 2.5},
+        {"hidden_size": 0},
+        {"num_layers": 0},
+    ]
+    for change in wrong:
+        arguments = {"input_size": 2, "hidden_size": 3} | change
+        raised = []
+        for library in (taeda, oracle):
+            with pytest.raises((TypeError, ValueError)) as error:
+                getattr(library.nn, kind)(**arguments)
+            raised.append((error.type, str(error.value)))
+        assert raised[0] == raised[1]
+
+
+@pytest.mark.parametrize("kind", ["RNN", "LSTM", "GRU"])
+def test_a_saved_layer_loads_in_pytorch_and_back(kind, tmp_path):
+    oracle = pytest.importorskip("torch")
+    file = tmp_path / "layer.pt"
+    for source, target in ((taeda, oracle), (oracle, taeda)):
+        layer = getattr(source.nn, kind)(3, 4, 2, bidirectional=True)
+        source.save(layer, file)
+        loaded = target.load(file, weights_only=False)
+        x = [[[0.5, -1.0, 2.0]] * 2] * 3
+        expected = layer(source.tensor(x))[0].detach().numpy()
+        found = loaded(target.tensor(x))[0].detach().numpy()
+        assert abs(found - expected).max() < 1e-6

@@ -373,3 +373,22 @@ def test_an_operator_of_a_library_gets_the_elements() -> None:
     library.impl("twice", lambda t: torch.view_as_complex(torch.view_as_real(t) * 2), "CPU")
     x = given(torch)
     assert torch.ops.conjugate_views.twice(x.conj()).tolist() == (x.conj() * 2).tolist()
+
+
+def test_set_takes_the_memory_of_a_tensor_and_not_its_bits() -> None:
+    z = torch.tensor([1 + 2j, 3 - 1j])
+    x = torch.zeros(1, dtype=torch.complex64)
+    x.set_(z.conj())
+    assert not x.is_conj() and x.tolist() == z.tolist()
+    y = torch.zeros(1, dtype=torch.complex64).conj()
+    y.set_(z)
+    assert y.is_conj() and y.tolist() == z.conj().tolist()
+    assert z.tolist() == [1 + 2j, 3 - 1j]
+
+
+def test_parts_of_sparse_tensors() -> None:
+    z = torch.tensor([[1 + 2j, 0], [0, 3 - 1j]])
+    s = z.to_sparse()
+    assert s.real.is_sparse and s.imag.is_sparse
+    assert s.real.to_dense().tolist() == z.real.tolist()
+    assert s.imag.to_dense().tolist() == z.imag.tolist()

@@ -549,3 +549,19 @@ def test_a_bad_index_is_read_by_nobody(name: str, bad: int) -> None:
     v[-1] = bad
     with pytest.raises((IndexError, RuntimeError, ValueError)):
         READS[name](torch.zeros(N, N), v)
+
+
+def test_indices_lie_dimension_by_dimension_as_in_pytorch() -> None:
+    oracle = pytest.importorskip("torch")
+    data = np.random.default_rng(3).integers(0, 3, (3, 4, 5))
+    for library in (torch, oracle):
+        x = library.tensor(data)
+        found = library.nonzero(x)
+        assert found.stride() == (1, found.size(0))
+        np.testing.assert_array_equal(found.numpy(), np.argwhere(data))
+        assert [i.stride() for i in library.nonzero(x, as_tuple=True)] == [(1,)] * 3
+    for dim in range(3):
+        for name in ("unique", "unique_consecutive"):
+            ours, theirs = (getattr(t, name)(t.tensor(data), dim=dim) for t in (torch, oracle))
+            assert ours.stride() == theirs.stride()
+            np.testing.assert_array_equal(ours.numpy(), theirs.numpy())

@@ -45,8 +45,8 @@ def takes_out(op: Op, dtype: str) -> bool:
 
 
 # Of floating results PyTorch refuses complex out= in some, "not implemented" for the dtype it would
-# compute in; taeda converts. `all` and `any` take uint8, and here what bool can be cast to.
-WIDER = {"all", "any", "ldexp"}
+# compute in; taeda converts.
+WIDER = {"ldexp"}
 OPS = [
     op
     for op in load(Path(__file__).resolve().parents[2] / "ops")

@@ -181,3 +181,24 @@ def test_a_fresh_process_draws_other_numbers():
         runs = [subprocess.check_output(command, text=True).splitlines() for _ in range(2)]
         assert runs[0][0] != runs[1][0] and runs[0][1] == runs[1][1]
     assert taeda.Generator().initial_seed() == torch.Generator().initial_seed()
+
+
+@pytest.mark.parametrize(
+    "name, arguments",
+    [
+        ("uniform", (-1.0, 2.0)),
+        ("exponential", (2.0,)),
+        ("geometric", (0.3,)),
+        ("cauchy", (0.0, 1.0)),
+        ("log_normal", (0.0, 1.0)),
+    ],
+)
+def test_functional_forms_draw_what_pytorchs_draw(name, arguments):
+    torch = pytest.importorskip("torch")
+    drawn = []
+    for library in (taeda, torch):
+        library.manual_seed(3)
+        x = library.ones(5)
+        drawn.append(getattr(library.ops.aten, name).default(x, *arguments).numpy())
+        assert x.tolist() == [1.0] * 5
+    assert abs(drawn[0] - drawn[1]).max() <= 1e-5 * abs(drawn[1]).max()

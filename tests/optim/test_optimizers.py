@@ -368,3 +368,35 @@ def test_a_step_puts_the_grad_mode_back(recorded):
         with pytest.raises(RuntimeError, match="sparse"):
             optim.NAdam([p]).step()
         assert taeda.is_grad_enabled() is recorded
+
+
+@pytest.mark.parametrize("kind", ["Adam", "AdamW"])
+def test_betas_are_both_floats_or_both_tensors(kind):
+    parameter = nn.Parameter(taeda.ones(2))
+    beta = taeda.tensor(0.9)
+    for betas in ((beta, 0.999), (0.9, beta), (0, 0)):
+        with pytest.raises(ValueError, match="betas must be either both floats or both Tensors"):
+            getattr(optim, kind)([parameter], betas=betas)
+    with pytest.raises(ValueError, match="not supported for capturable=False and foreach=True"):
+        getattr(optim, kind)([parameter], betas=(beta, beta), foreach=True)
+    getattr(optim, kind)([parameter], betas=(beta, beta)).step()
+
+
+def test_lbfgs_keeps_the_keys_that_pytorch_keeps():
+    oracle = pytest.importorskip("torch")
+    keys = []
+    for library in (taeda, oracle):
+        p = library.nn.Parameter(library.tensor([1.0, -2.0]))
+        optimizer = library.optim.LBFGS([p], max_iter=4)
+
+        def closure(p=p, optimizer=optimizer):
+            optimizer.zero_grad()
+            loss = (p**4).sum()
+            loss.backward()
+            return loss
+
+        optimizer.step(closure)
+        state = optimizer.state_dict()["state"][0]
+        keys.append(sorted(state))
+        assert len(state["al"]) == 100
+    assert keys[0] == keys[1]

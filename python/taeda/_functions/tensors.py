@@ -245,6 +245,35 @@ def _weight_norm(v: Tensor, g: Tensor, dim: int = 0) -> Tensor:
     return v * (g / taeda.norm_except_dim(v, 2, dim))
 
 
+def _softmax(self: Tensor, dim: int, half_to_float: bool) -> Tensor:
+    """Softmax; of float16 on GPUs in float32 where ``half_to_float``.
+
+    >>> torch._softmax(torch.tensor([0.0, 0.0]), 0, False)
+    tensor([0.5000, 0.5000])
+    """
+    _check_no_conversion("softmax", half_to_float)
+    return self.softmax(dim)
+
+
+def _log_softmax(self: Tensor, dim: int, half_to_float: bool) -> Tensor:
+    """The same of log_softmax."""
+    _check_no_conversion("log_softmax", half_to_float)
+    return self.log_softmax(dim)
+
+
+def _check_no_conversion(name: str, half_to_float: bool) -> None:
+    if half_to_float:
+        raise RuntimeError(f"{name} with half to float conversion is not supported on CPU")
+
+
+def _check_same_dtype(grad_output: Tensor, output: Tensor) -> None:
+    if grad_output.dtype != output.dtype:
+        raise RuntimeError(
+            f"expected grad_output and output to have one dtype, got {grad_output.dtype} and "
+            f"{output.dtype}"
+        )
+
+
 def _softmax_backward_data(
     grad_output: Tensor, output: Tensor, dim: int, input_dtype: taeda.dtype
 ) -> Tensor:
@@ -254,6 +283,7 @@ def _softmax_backward_data(
     ...                              torch.float32)
     tensor([ 0.2500, -0.2500])
     """
+    _check_same_dtype(grad_output, output)
     weighted = grad_output * output
     return (weighted - output * weighted.sum(dim, keepdim=True)).to(input_dtype)
 
@@ -262,4 +292,5 @@ def _log_softmax_backward_data(
     grad_output: Tensor, output: Tensor, dim: int, input_dtype: taeda.dtype
 ) -> Tensor:
     """The same of log_softmax."""
+    _check_same_dtype(grad_output, output)
     return (grad_output - output.exp() * grad_output.sum(dim, keepdim=True)).to(input_dtype)

@@ -26,6 +26,21 @@ _fused_adamw_ = _fused.fused("_fused_adamw_")
 _add_one_ = _fused.fused("_add_one_")
 
 
+def _check_kinds_of_betas(betas: tuple, foreach: bool, capturable: bool) -> None:
+    kinds = [isinstance(beta, Tensor) for beta in betas]
+    if kinds[0] != kinds[1] or not all(isinstance(beta, (float, Tensor)) for beta in betas):
+        raise ValueError("betas must be either both floats or both Tensors")
+    for i, beta in enumerate(betas):
+        if not isinstance(beta, Tensor):
+            continue
+        if foreach and not capturable:
+            raise ValueError(
+                f"betas[{i}] as a Tensor is not supported for capturable=False and foreach=True"
+            )
+        if beta.numel() != 1:
+            raise ValueError(f"Tensor betas[{i}] must be 1-element")
+
+
 class Adam(ElementwiseOptimizer):
     """Steps of about ``lr`` whatever the gradient's scale. arXiv 1412.6980
 
@@ -80,6 +95,7 @@ class Adam(ElementwiseOptimizer):
         check_lr(lr, foreach, capturable)
         check_not_negative(eps, "epsilon value")
         check_betas(betas)
+        _check_kinds_of_betas(betas, bool(foreach), capturable)
         check_not_negative(weight_decay, "weight_decay value")
         super().__init__(
             params,

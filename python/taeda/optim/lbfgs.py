@@ -208,9 +208,10 @@ class LBFGS(Optimizer):
             state["old_dirs"], state["old_stps"], state["ro"] = [], [], []
             state["H_diag"] = 1
             return grad.neg()
+        state.setdefault("al", [None] * history_size)
         y = grad.sub(state["prev_flat_grad"])
         s = state["d"].mul(state["t"])
-        ys = float(y.dot(s))
+        ys = y.dot(s)
         old_y, old_s, ro = state["old_dirs"], state["old_stps"], state["ro"]
         if ys > 1e-10:
             if len(old_y) == history_size:
@@ -218,15 +219,15 @@ class LBFGS(Optimizer):
             old_y.append(y)
             old_s.append(s)
             ro.append(1.0 / ys)
-            state["H_diag"] = ys / float(y.dot(y))
+            state["H_diag"] = ys / y.dot(y)
         q = grad.neg()
-        al = [0.0] * len(old_y)
+        al = state["al"]
         for i in range(len(old_y) - 1, -1, -1):
-            al[i] = float(old_s[i].dot(q)) * ro[i]
+            al[i] = old_s[i].dot(q) * ro[i]
             q.add_(old_y[i], alpha=-al[i])
         r = q.mul(state["H_diag"])
         for i in range(len(old_y)):
-            be = float(old_y[i].dot(r)) * ro[i]
+            be = old_y[i].dot(r) * ro[i]
             r.add_(old_s[i], alpha=al[i] - be)
         return r
 

@@ -62,11 +62,20 @@ struct Xlog1py {
   }
 };
 
-// logaddexp(x, y) = log(e^x + e^y) = max + log1p(e^(min - max)); equal infinities stay themselves
+// logaddexp(x, y) = log(e^x + e^y) = max + log1p(e^(min - max)); equal infinities stay themselves.
+// Complex numbers are ordered by their real parts; a NaN in either part makes both NaN.
 struct Logaddexp {
   template <class V>
   TD_FN V operator()(V x, V y) const {
-    return select(isinf(x) & (x == y), x, max(x, y) + log1p(exp(-abs(x - y))));
+    if constexpr (requires { x.raw.real(); }) {
+      const auto a = real(x), b = real(y);
+      const V low = select(a < b, x, y), high = select(a < b, y, x);
+      const V sum = isinf(a) & (a == b) ? (a < 0 ? low : log(exp(low) + exp(high)))
+                                        : high + log1p(exp(low - high));
+      return select(isnan(x) | isnan(y), (x + y) * V(kNaN), sum);
+    } else {
+      return select(isinf(x) & (x == y), x, max(x, y) + log1p(exp(-abs(x - y))));
+    }
   }
 };
 

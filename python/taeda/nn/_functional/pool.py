@@ -309,7 +309,11 @@ def _max_unpool(n: int) -> _MaxUnpool:
             raise RuntimeError(
                 f"Found an invalid max index: {name} indices must lie in [0, {planes})"
             )
-        return flat.scatter(-1, index, input.reshape((*leading, -1))).view((*leading, *sizes))
+        out = flat.scatter(-1, index, input.reshape((*leading, -1))).view((*leading, *sizes))
+        if n == 2 and input.dim() == 4 and not input.is_contiguous():
+            if input.is_contiguous(memory_format=taeda.channels_last):
+                return out.contiguous(memory_format=taeda.channels_last)
+        return out
 
     unpool.__name__ = name
     unpool.__doc__ = f"Puts the values of ``max_pool{n}d`` back where they were; zeros elsewhere."

@@ -393,8 +393,13 @@ class Module:
                 else:
                     target.grad = grad_applied.requires_grad_(grad.requires_grad)
         for key, buffer in self._buffers.items():
-            if buffer is not None:
-                self._buffers[key] = fn(buffer)
+            if buffer is None:
+                continue
+            applied = fn(buffer)
+            if is_lazy(buffer) and not is_lazy(applied):  # keeps its class, which has no shape yet
+                buffer.data = applied
+            else:
+                self._buffers[key] = applied
         return self
 
     def apply(self: T, fn: Callable[[Module], None]) -> T:

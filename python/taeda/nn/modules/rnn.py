@@ -77,6 +77,7 @@ class RNNBase(Module):
         self.bidirectional = bidirectional
         self.proj_size = proj_size
         self._check_arguments(dropout)
+        self._check_types()
         options = {"device": device, "dtype": dtype}
         gate_size = _GATES[mode] * hidden_size
         output_size = proj_size if proj_size > 0 else hidden_size
@@ -122,6 +123,12 @@ class RNNBase(Module):
             raise TypeError(
                 f"hidden_size should be of type int, got: {type(self.hidden_size).__name__}"
             )
+        if not isinstance(self.input_size, int):
+            raise TypeError(
+                f"input_size should be of type int, got: {type(self.input_size).__name__}"
+            )
+        if self.input_size <= 0:
+            raise ValueError("input_size must be greater than zero")
         if self.hidden_size <= 0:
             raise ValueError("hidden_size must be greater than zero")
         if self.num_layers <= 0:
@@ -134,6 +141,24 @@ class RNNBase(Module):
             raise ValueError("proj_size has to be smaller than hidden_size")
         if self.mode not in _GATES:
             raise ValueError("Unrecognized RNN mode: " + self.mode)
+
+    def _check_types(self) -> None:
+        for name in ("bias", "batch_first", "bidirectional"):
+            value = getattr(self, name)
+            if not isinstance(value, bool):
+                raise TypeError(f"{name} should be of type bool, got: {type(value).__name__}")
+
+    def __getstate__(self) -> dict:
+        # PyTorch keeps the parameters in these lists too, and reads them from files.
+        state = self.__dict__.copy()
+        state["_flat_weights_names"] = self._flat_weights_names
+        state["_flat_weights"] = self._flat_weights
+        return state
+
+    def __setstate__(self, state: dict) -> None:
+        super().__setstate__(
+            {k: v for k, v in state.items() if k not in ("_flat_weights", "_flat_weights_names")}
+        )
 
     @property
     def all_weights(self) -> list[list[Parameter]]:

@@ -32,6 +32,8 @@ WindowMatrix windows_of(int64_t channels, IntSpan image, IntSpan kernel, IntSpan
   return m;
 }
 
+using Elements = Join<Types<Bool>, Join<Floating, ComplexTypes>>;
+
 }  // namespace
 
 void im2col(const View& result, const View& self, IntSpan kernel_size, IntSpan dilation,
@@ -41,7 +43,7 @@ void im2col(const View& result, const View& self, IntSpan kernel_size, IntSpan d
       windows_of(1, self.sizes.slice(n - 2, 2), kernel_size, dilation, padding, stride);
   const int64_t size = m.rows() * m.positions(),
                 planes = self.numel / std::max<int64_t>(1, m.channel_stride);
-  with_dtype<Floating>(self.dtype, [&]<class T>(T) {
+  with_dtype<Elements>(self.dtype, [&]<class T>(T) {
     parallel_for(0, planes, std::max<int64_t>(1, (int64_t{1} << 14) / std::max<int64_t>(1, size)),
                  [&](int64_t begin, int64_t end) {
                    for (int64_t p = begin; p < end; p++)
@@ -58,7 +60,7 @@ void col2im(const View& result, const View& self, IntSpan output_size, IntSpan k
   (void)output_size;
   const int64_t size = m.rows() * m.positions(),
                 planes = result.numel / std::max<int64_t>(1, m.channel_stride);
-  with_dtype<Floating>(self.dtype, [&]<class T>(T) {
+  with_dtype<Elements>(self.dtype, [&]<class T>(T) {
     parallel_for(0, planes, std::max<int64_t>(1, (int64_t{1} << 14) / std::max<int64_t>(1, size)),
                  [&](int64_t begin, int64_t end) {
                    const Scratch<Sum<T>> image(m.channel_stride);

@@ -21,6 +21,7 @@
 #include "base/parallel.h"
 #include "core/with_dtype.h"
 #include "kernels/cpu/gemm/blas.h"
+#include "kernels/cpu/pointwise/loop.h"
 #include "kernels/cpu/simd/scratch.h"
 #include "kernels/view.h"
 #include "taeda/error.h"
@@ -119,21 +120,33 @@ void copy_elements(T* to, const T* from, int64_t n) {
   if (n > 0) std::memcpy(to, from, static_cast<size_t>(n) * sizeof(T));
 }
 
-// Matrix i of a batch, column by column; in squares whose lines stay in the cache, whichever way they
-// are read.
+// A column-major matrix of these sizes from a row-major one.
+template <class T>
+void transpose_columns(T* to, T* from, int64_t rows, int64_t columns, DType dtype) {
+  constexpr int64_t kSmall = 1024;  // below, the general copy's preparations cost more
+  if (rows * columns > kSmall) {
+    const int64_t sizes[] = {rows, columns}, by_rows[] = {columns, 1}, by_columns[] = {1, rows};
+    const View source{from, dtype, {sizes, 2}, {by_rows, 2}, rows * columns, true};
+    const View result{to, dtype, {sizes, 2}, {by_columns, 2}, rows * columns, true};
+    return copy(result, source);
+  }
+  for (int64_t row = 0; row < rows; row++)
+    for (int64_t column = 0; column < columns; column++)
+      to[column * rows + row] = from[row * columns + column];
+}
+
+// Matrix i of a batch, column by column, and row by row.
 template <class T>
 void copy_columns(T* to, const Matrices& m, const View& batch, int64_t i) {
-  const T* const from = batch.as<T>() + i * m.each;
+  T* const from = batch.as<T>() + i * m.each;
   if (m.by_columns) return copy_elements(to, from, m.each);
-  constexpr int kBlock = 16;
-  for (int column = 0; column < m.columns; column += kBlock) {
-    check_interrupt();
-    for (int row = 0; row < m.rows; row += kBlock) {
-      for (int r = row; r < std::min(m.rows, row + kBlock); r++)
-        for (int c = column; c < std::min(m.columns, column + kBlock); c++)
-          to[int64_t{c} * m.rows + r] = from[int64_t{r} * m.columns + c];
-    }
-  }
+  transpose_columns(to, from, m.rows, m.columns, batch.dtype);
+}
+template <class T>
+void copy_rows(T* to, const Matrices& m, const View& batch, int64_t i) {
+  T* const from = batch.as<T>() + i * m.each;
+  if (!m.by_columns) return copy_elements(to, from, m.each);
+  transpose_columns(to, from, m.columns, m.rows, batch.dtype);
 }
 
 // A rows x columns matrix as LAPACK takes it: column by column. Copies share their memory.

@@ -228,8 +228,8 @@ int geev(const ColumnMajor<T>& x, int n, std::complex<T>* values, std::complex<T
   const Scratch<T> real(n), imaginary(n);
   const auto call = [=](T* work, int length) {
     int info = 0;
-    f(&left, &right, &n, x.data(), &n, real.data(), imaginary.data(), nullptr, &n, v.data(),
-      &n, work, &length, &info, 1, 1);
+    f(&left, &right, &n, x.data(), &n, real.data(), imaginary.data(), nullptr, &n, v.data(), &n,
+      work, &length, &info, 1, 1);
     return info;
   };
   const int status = lapack_call_with_workspace<T>(geev_cost(n, vectors != nullptr), call);

@@ -130,24 +130,25 @@ void lapack_solve(const View& out, const View& info, const View& a, const View& 
 
 namespace {
 
-// Column-major B; A may be row-major, which is its transpose column by column. CBLAS takes real
-// factors by value and complex ones by address.
+// X A = B, or X A^T = B where `transposed`, in the place of B, column-major; A may be row-major,
+// which is its transpose column by column. CBLAS takes real factors by value and complex ones by
+// address.
 template <class T>
-void trsm(bool left, bool upper, bool unit, int rows, int columns, const T* a, bool by_columns,
-          int lda, T* b, int ldb) {
-  constexpr int kColumnMajor = 102;
-  const int side = left ? 141 : 142, triangle = upper == by_columns ? 121 : 122,
-            transpose = by_columns ? 111 : 112, diagonal = unit ? 132 : 131;
+void trsm(bool upper, bool transposed, bool unit, int rows, int n, const T* a, bool by_columns,
+          T* b, int ldb) {
+  constexpr int kColumnMajor = 102, kRight = 142;
+  const int triangle = upper == by_columns ? 121 : 122,
+            transpose = transposed == by_columns ? 112 : 111, diagonal = unit ? 132 : 131;
   const std::string name = std::string("cblas_") + lapack_letter<T>() + "trsm";
   if constexpr (kComplexLapack<T>) {
     using F = void(int, int, int, int, int, int, int, const void*, const void*, int, void*, int);
     static auto* const f = reinterpret_cast<F*>(cblas(name.c_str()));
     const T one = 1;
-    f(kColumnMajor, side, triangle, transpose, diagonal, rows, columns, &one, a, lda, b, ldb);
+    f(kColumnMajor, kRight, triangle, transpose, diagonal, rows, n, &one, a, n, b, ldb);
   } else {
     using F = void(int, int, int, int, int, int, int, T, const T*, int, T*, int);
     static auto* const f = reinterpret_cast<F*>(cblas(name.c_str()));
-    f(kColumnMajor, side, triangle, transpose, diagonal, rows, columns, T(1), a, lda, b, ldb);
+    f(kColumnMajor, kRight, triangle, transpose, diagonal, rows, n, T(1), a, n, b, ldb);
   }
 }
 
@@ -156,6 +157,7 @@ constexpr int64_t kSolvedTogether = 64;  // right sides, at least: each call rea
 }  // namespace
 
 // X with A X = B, or X A = B unless `left`, for a triangular A; the other triangle is not read.
+// With A on the left X^T is computed: OpenBLAS is a third slower from that side.
 void lapack_solve_triangular(const View& out, const View& a, const View& b, bool upper, bool left,
                              bool unitriangular) {
   for_lapack_type(a, [&]<class T>(T) {
@@ -163,17 +165,22 @@ void lapack_solve_triangular(const View& out, const View& a, const View& b, bool
     over_batch(m.count, m.rows, [&](int64_t i) {
       T* const x = out.as<T>() + i * right.each;
       if (right.each == 0) return;
-      copy_columns(x, right, b, i);
-      // Columns (rows of X A = B) are solved for without regard to others.
-      const int64_t count = left ? right.columns : right.rows, step = left ? right.rows : 1;
+      const ColumnMajor<T> transposed(left ? right.columns : 0, right.rows);
+      T* const solved = left ? transposed.data() : x;
+      if (left)
+        copy_rows(solved, right, b, i);
+      else
+        copy_columns(x, right, b, i);
+      // Rows of what is solved for do not regard each other.
+      const int64_t count = left ? right.columns : right.rows;
       const int64_t grain =
           std::max<int64_t>(kSolvedTogether, (int64_t{1} << 27) / (int64_t{m.rows} * m.rows));
       parallel_for(0, count, grain, [&](int64_t begin, int64_t end) {
-        const int n = static_cast<int>(end - begin);
         const OpenBlasCall in_openblas;
-        trsm(left, upper, unitriangular, left ? right.rows : n, left ? n : right.columns,
-             a.as<T>() + i * m.each, m.by_columns, m.rows, x + begin * step, right.rows);
+        trsm(upper, left, unitriangular, static_cast<int>(end - begin), m.rows,
+             a.as<T>() + i * m.each, m.by_columns, solved + begin, static_cast<int>(count));
       });
+      if (left) transpose_columns(x, solved, right.rows, right.columns, b.dtype);
     });
   });
 }

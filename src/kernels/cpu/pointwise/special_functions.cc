@@ -15,25 +15,32 @@ namespace {
 
 constexpr double kPi = std::numbers::pi;
 
-double j0(double x) { return std::isinf(x) ? kNaN : ::j0(x); }
-double j1(double x) { return std::isinf(x) ? kNaN : ::j1(x); }
-double y0(double x) { return x == 0 ? -kInf : x < 0 || std::isinf(x) ? kNaN : ::y0(x); }
-double y1(double x) { return x == 0 ? -kInf : x < 0 || std::isinf(x) ? kNaN : ::y1(x); }
+double j0(double x, double /*precision*/) { return std::isinf(x) ? kNaN : ::j0(x); }
+double j1(double x, double /*precision*/) { return std::isinf(x) ? kNaN : ::j1(x); }
+double y0(double x, double /*precision*/) {
+  return x == 0 ? -kInf : x < 0 || std::isinf(x) ? kNaN : ::y0(x);
+}
+double y1(double x, double /*precision*/) {
+  return x == 0 ? -kInf : x < 0 || std::isinf(x) ? kNaN : ::y1(x);
+}
 
 // Modified Bessel functions of the second kind, of one order and the next, times e^x.
 struct ScaledK {
   double lower, upper;
 };
 
-// Orders 0 and 1 for x <= 2: Temme's series (J. Comput. Phys. 19, 1975).
-ScaledK temme_series(double x) {
+// Orders 0 and 1 for x <= 2: Temme's series (J. Comput. Phys. 19, 1975), up to terms of relative
+// size `precision`.
+ScaledK temme_series(double x, double precision) {
   double f = -std::log(x / 2) - std::numbers::egamma, p = 0.5, c = 1, sum0 = f, sum1 = p;
   for (int k = 1; k < 40; k++) {
     f = (f * k + 2 * p) / (k * k);
     p /= k;
     c *= x * x / 4 / k;
-    sum0 += c * f;
-    sum1 += c * (p - k * f);
+    const double term0 = c * f, term1 = c * (p - k * f);
+    sum0 += term0;
+    sum1 += term1;
+    if (std::abs(term0) <= sum0 * precision && std::abs(term1) <= sum1 * precision) break;
   }
   const double scale = std::exp(x);
   return {sum0 * scale, sum1 * 2 / x * scale};
@@ -41,7 +48,7 @@ ScaledK temme_series(double x) {
 
 // Orders nu and nu + 1 for x > 2: the continued fraction z_1 / z_0 of Temme and its sum, by
 // Steed's algorithm.
-ScaledK steed_fraction(double nu, double x) {
+ScaledK steed_fraction(double nu, double x, double precision) {
   const double first = 0.25 - nu * nu;
   double a = -first, b = 2 * (1 + x), d = 1 / b, step = d, fraction = d;
   double q_before = 0, q = 1, c = first, weight = first, sum = 1 + weight * step;
@@ -57,28 +64,34 @@ ScaledK steed_fraction(double nu, double x) {
     step *= b * d - 1;
     fraction += step;
     sum += weight * step;
-    if (std::abs(weight * step) < std::abs(sum) * 1e-17) break;
+    if (std::abs(weight * step) < std::abs(sum) * precision) break;
   }
   const double lower = std::sqrt(kPi / (2 * x)) / sum;
   return {lower, lower * (nu + x + 0.5 - first * fraction) / x};
 }
 
-ScaledK scaled_k(double x) {
+ScaledK scaled_k(double x, double precision) {
   if (std::isnan(x) || x < 0) return {kNaN, kNaN};
   if (x == 0) return {kInf, kInf};
   if (std::isinf(x)) return {0, 0};
-  return x <= 2 ? temme_series(x) : steed_fraction(0, x);
+  return x <= 2 ? temme_series(x, precision) : steed_fraction(0, x, precision);
 }
-double scaled_k0(double x) { return scaled_k(x).lower; }
-double scaled_k1(double x) { return scaled_k(x).upper; }
-double k0(double x) { return std::isinf(x) && x > 0 ? 0 : scaled_k0(x) * std::exp(-x); }
-double k1(double x) { return std::isinf(x) && x > 0 ? 0 : scaled_k1(x) * std::exp(-x); }
+double scaled_k0(double x, double precision) { return scaled_k(x, precision).lower; }
+double scaled_k1(double x, double precision) { return scaled_k(x, precision).upper; }
+double k0(double x, double precision) {
+  return std::isinf(x) && x > 0 ? 0 : scaled_k0(x, precision) * std::exp(-x);
+}
+double k1(double x, double precision) {
+  return std::isinf(x) && x > 0 ? 0 : scaled_k1(x, precision) * std::exp(-x);
+}
 
-double spherical_j0(double x) { return x == 0 ? 1 : std::isinf(x) ? 0 : std::sin(x) / x; }
+double spherical_j0(double x, double /*precision*/) {
+  return x == 0 ? 1 : std::isinf(x) ? 0 : std::sin(x) / x;
+}
 
 // Ai by its power series near 0, else by Bessel functions of order 1/3 at 2/3 |x|^(3/2) [Abramowitz
 // & Stegun 10.4.2, 10.4.14, 10.4.15].
-double airy_ai(double x) {
+double airy_ai(double x, double precision) {
   if (!std::isfinite(x)) return kNaN;
   if (x > -3 && x < 2.2) {
     double even = 1, odd = x, f = even, g = odd;
@@ -92,7 +105,8 @@ double airy_ai(double x) {
   }
   const double size = std::abs(x), argument = 2. / 3 * size * std::sqrt(size);
   if (x > 0) {
-    return steed_fraction(1. / 3, argument).lower * std::exp(-argument) * std::sqrt(size / 3) / kPi;
+    return steed_fraction(1. / 3, argument, precision).lower * std::exp(-argument) *
+           std::sqrt(size / 3) / kPi;
   }
   return std::sqrt(size) / 2 *
          (std::cyl_bessel_j(1. / 3, argument) -
@@ -101,7 +115,7 @@ double airy_ai(double x) {
 
 struct Named {
   std::string_view name;
-  double (*function)(double);
+  double (*function)(double x, double precision);
 };
 constexpr std::array kFunctions = {
     Named{"bessel_j0", j0},
@@ -125,9 +139,10 @@ void special_function(const View& result, const View& self, std::string_view nam
   with_dtype<WideFloating>(self.dtype, [&]<class T>(T) {
     const T* const x = self.as<T>();
     T* const out = result.as<T>();
+    const double precision = std::is_same_v<T, float> ? 1e-9 : 1e-17;  // of terms left out
     parallel_for(0, self.numel, 256, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; i++)
-        out[i] = static_cast<T>(named->function(static_cast<double>(x[i])));
+        out[i] = static_cast<T>(named->function(static_cast<double>(x[i]), precision));
     });
   });
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <limits>
 #include <numbers>
 #include <optional>
@@ -217,31 +218,71 @@ double ndtri(double p) {
   }
   return x;
 }
-float ndtri(float p) { return static_cast<float>(ndtri(static_cast<double>(p))); }
+
+namespace {
+
+double polynomial(double x, std::initializer_list<double> coefficients) {
+  double sum = 0;
+  for (const double c : coefficients) sum = sum * x + c;
+  return sum;
+}
+
+// Rational functions of p - 1/2 and, in the tails, of sqrt(-2 log p), good to 1.2e-9 [Acklam 2003].
+double rational_ndtri(double p) {
+  if (p > 0.5) return -rational_ndtri(1 - p);
+  if (p < 0.02425) {
+    const double t = std::sqrt(-2 * std::log(p));
+    return polynomial(t, {-7.784894002430293e-03, -3.223964580411365e-01, -2.400758277161838e+00,
+                          -2.549732539343734e+00, 4.374664141464968e+00, 2.938163982698783e+00}) /
+           polynomial(t, {7.784695709041462e-03, 3.224671290700398e-01, 2.445134137142996e+00,
+                          3.754408661907416e+00, 1});
+  }
+  const double q = p - 0.5, r = q * q;
+  return q *
+         polynomial(r, {-3.969683028665376e+01, 2.209460984245205e+02, -2.759285104469687e+02,
+                        1.383577518672690e+02, -3.066479806614716e+01, 2.506628277459239e+00}) /
+         polynomial(r, {-5.447609879822406e+01, 1.615858368580409e+02, -1.556989798598866e+02,
+                        6.680131188771972e+01, -1.328068155288572e+01, 1});
+}
+
+}  // namespace
+
+float ndtri(float p) {
+  if (!(p > 0 && p < 1)) return static_cast<float>(ndtri(static_cast<double>(p)));
+  return static_cast<float>(rational_ndtri(p));
+}
 
 namespace {
 
 // I_n(x) e^-x for x >= 0: the power series [A&S 9.6.10], whose terms are positive, or the
-// asymptotic one [A&S 9.7.1], whose smallest term is about e^-2x.
-double bessel_ie(int n, double x) {
+// asymptotic one [A&S 9.7.1], whose smallest term is about e^-2x. Both up to terms of relative size
+// `precision`.
+double bessel_ie(int n, double x, double precision) {
   if (x == 0) return n == 0;
   double term = 1, sum = 1;
   if (x < 20) {
     const double quarter = x * x / 4;
-    for (int k = 1; term > sum * kEpsilon; k++) sum += term *= quarter / (k * (k + n));
+    for (int k = 1; term > sum * precision; k++) sum += term *= quarter / (k * (k + n));
     return sum * (n == 0 ? 1 : x / 2) * std::exp(-x);
   }
-  for (int k = 1; k < 40 && std::abs(term) > kEpsilon; k++)
+  for (int k = 1; k < 40 && std::abs(term) > precision; k++)
     sum += term *= ((2.0 * k - 1) * (2.0 * k - 1) - 4.0 * n * n) / (8 * x * k);
   return sum / (std::sqrt(2 * kPi) * std::sqrt(x));  // 2 pi x may overflow
 }
 
 }  // namespace
 
-double i0e(double x) { return bessel_ie(0, std::abs(x)); }
-float i0e(float x) { return static_cast<float>(i0e(static_cast<double>(x))); }
-double i1e(double x) { return std::copysign(bessel_ie(1, std::abs(x)), x); }
-float i1e(float x) { return static_cast<float>(i1e(static_cast<double>(x))); }
+constexpr double kFloatPrecision = 1e-9;  // what follows is rounded to float
+
+double i0e(double x) { return bessel_ie(0, std::abs(x), kEpsilon); }
+float i0e(float x) {
+  return static_cast<float>(bessel_ie(0, std::abs(static_cast<double>(x)), kFloatPrecision));
+}
+double i1e(double x) { return std::copysign(bessel_ie(1, std::abs(x), kEpsilon), x); }
+float i1e(float x) {
+  const double size = bessel_ie(1, std::abs(static_cast<double>(x)), kFloatPrecision);
+  return std::copysign(static_cast<float>(size), x);
+}
 
 // A starting value from log(1 - x^2) [Winitzki 2008], then Halley's steps on erf(y) - x, with erfc
 // in the tails where erf(y) rounds to 1.

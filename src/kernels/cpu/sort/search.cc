@@ -64,26 +64,26 @@ void for_each_true(const uint64_t* bits, int64_t i, int64_t at, int64_t stop, co
   }
 }
 
-// Replaces the last of each row's coordinates, a position, by all of them. Positions ascend, so
-// that most lie in the same innermost row as the one before, whose other coordinates they share.
-void unravel(int64_t* rows, int64_t count, IntSpan sizes) {
+// Replaces the last of each element's coordinates, its index, by all of them; coordinate d of
+// element i is at[d * step + i]. Indices ascend, so that most lie in the same innermost row as the
+// one before, whose other coordinates they share.
+void unravel(int64_t* at, int64_t step, int64_t count, IntSpan sizes) {
   const size_t ndim = sizes.size();
   const auto inner = static_cast<uint64_t>(sizes[ndim - 1]);
-  int64_t* before = nullptr;
+  int64_t* const last = at + static_cast<int64_t>(ndim - 1) * step;
   int64_t start = 0;
-  for (int64_t i = 0; i < count; i++, rows += ndim) {
-    int64_t rest = rows[ndim - 1];
-    if (before && static_cast<uint64_t>(rest - start) < inner) {
-      for (size_t d = 0; d + 1 < ndim; d++) rows[d] = before[d];
-      rows[ndim - 1] = rest - start;
-    } else {
-      for (size_t d = ndim; d-- > 0;) {
-        rows[d] = rest % sizes[d];
-        rest /= sizes[d];
-        if (d + 1 == ndim) start = rest * sizes[d];
-      }
+  for (int64_t i = 0; i < count; i++) {
+    int64_t rest = last[i];
+    if (i > 0 && static_cast<uint64_t>(rest - start) < inner) {
+      for (int64_t* of_dim = at; of_dim != last; of_dim += step) of_dim[i] = of_dim[i - 1];
+      last[i] = rest - start;
+      continue;
     }
-    before = rows;
+    for (size_t d = ndim; d-- > 0;) {
+      at[static_cast<int64_t>(d) * step + i] = rest % sizes[d];
+      rest /= sizes[d];
+      if (d + 1 == ndim) start = rest * sizes[d];
+    }
   }
 }
 
@@ -115,11 +115,11 @@ void TrueElements::for_each(const Put& put) const {
 void TrueElements::coordinates(const View& out, IntSpan sizes) const {
   const auto ndim = static_cast<int64_t>(sizes.size());
   if (ndim == 0) return;
-  int64_t* const last = out.as<int64_t>() + ndim - 1;
-  for_each([=](int64_t k, int64_t i) { last[k * ndim] = i; });
+  int64_t* const last = out.as<int64_t>() + (ndim - 1) * count();
+  for_each([=](int64_t k, int64_t i) { last[k] = i; });
   if (ndim == 1) return;
   parallel_for(0, count(), 1 << 13, [&](int64_t begin, int64_t end) {
-    unravel(out.as<int64_t>() + begin * ndim, end - begin, sizes);
+    unravel(out.as<int64_t>() + begin, count(), end - begin, sizes);
   });
 }
 

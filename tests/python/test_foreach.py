@@ -1,0 +1,80 @@
+"""torch._foreach_*: every operator and form against PyTorch's, in place too."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import taeda
+
+torch = pytest.importorskip("torch")
+
+NAMES = sorted(name for name in dir(torch) if name.startswith("_foreach"))
+
+
+def tensors(library: Any, dtype: str = "float32", turned: bool = False) -> list:
+    values = [np.array([[0.25, 0.5], [0.75, 1.25]]), np.full(3, 2.5)]
+    made = [library.tensor(v.tolist(), dtype=library.float32) for v in values]
+    return [(x.flip(0) if turned else x).to(getattr(library, dtype)) for x in made]
+
+
+# Arguments after the first, as functions of the library.
+FORMS: list[tuple] = [
+    (),
+    (2,),
+    (2.5,),
+    ([1.0, 2.0],),
+    ((1, 2),),
+    ([1.0],),
+    (lambda t: t.tensor(2.0),),
+    (lambda t: t.tensor([1.0, 2.0]),),
+    (lambda t: tensors(t, turned=True),),
+    (lambda t: tensors(t, turned=True), 3),
+    (lambda t: tensors(t, turned=True), 0.5),
+    (lambda t: tensors(t, turned=True), [0.1, 0.2]),
+    (lambda t: tensors(t, turned=True), lambda t: tensors(t)),
+    (lambda t: tensors(t, turned=True), lambda t: tensors(t), 2),
+    (lambda t: tensors(t, turned=True), lambda t: tensors(t), [1.0, 2.0]),
+    (lambda t: tensors(t, turned=True), lambda t: tensors(t), lambda t: t.tensor([1.0, 2.0])),
+    ([],),
+]
+
+
+def outcome(library: Any, name: str, dtype: str, form: tuple) -> Any:
+    x = tensors(library, dtype)
+    try:
+        result = getattr(library, name)(x, *(a(library) if callable(a) else a for a in form))
+    except Exception as error:
+        return type(error).__name__
+    return [
+        (str(t.dtype).split(".")[1], t.to(library.complex128).numpy())
+        for t in (x if name.endswith("_") else result)
+    ]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("dtype", ["float32", "int64", "complex64"])
+def test_every_form_does_what_pytorchs_does(name: str, dtype: str) -> None:
+    for form in FORMS:
+        ours, theirs = (outcome(t, name, dtype, form) for t in (taeda, torch))
+        if isinstance(ours, str) or isinstance(theirs, str):
+            assert ours == theirs, form
+            continue
+        for (kind, mine), (expected_kind, expected) in zip(ours, theirs, strict=True):
+            assert kind == expected_kind, form
+            np.testing.assert_allclose(mine, expected, rtol=1e-5, atol=1e-6, err_msg=str(form))
+
+
+def test_arguments_by_name_and_alpha() -> None:
+    x, y = tensors(taeda), tensors(taeda, turned=True)
+    for mine, a, b in zip(taeda._foreach_add(x, other=y, alpha=2), x, y, strict=True):
+        np.testing.assert_allclose(mine.numpy(), a.numpy() + 2 * b.numpy())
+    powers = taeda._foreach_pow(2.0, x)
+    np.testing.assert_allclose(powers[1].numpy(), 2.0 ** x[1].numpy(), rtol=1e-6)
+
+
+def test_a_wrong_form_names_what_was_given() -> None:
+    with pytest.raises(TypeError, match=r"_foreach_abs\(\) received .* got \(list, int\)"):
+        taeda._foreach_abs(tensors(taeda), 2)
