@@ -92,7 +92,9 @@ def read(name: str) -> list[dict[str, str]]:
 
 
 def operator_exists(package: Any, name: str) -> bool:
-    return lookup(package, name) or lookup(package, f"Tensor.{name}")
+    """Whether it is a function or a method; of those that PyTorch has in place only (uniform_) too,
+    whose functional form is in torch.ops.aten alone."""
+    return any(lookup(package, n) for n in (name, f"Tensor.{name}", f"Tensor.{name}_"))
 
 
 def imported(package: Any) -> dict[str, list[str]]:
