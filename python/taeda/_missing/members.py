@@ -276,8 +276,8 @@ MODULES = {
         "preferred_blas_library preferred_linalg_library preferred_rocm_fa_library",
     ),
     "torch.backends": (
-        "taeda has no switches over all libraries; set those of torch.backends.cudnn and others",
-        "ContextProp GenericModule PropModule disable_global_flags flags flags_frozen set_flags",
+        "taeda's torch.backends is an ordinary module; make one of torch.backends.PropModule",
+        "GenericModule",
     ),
     "torch.backends.cudnn": (_LIBRARIES, "CudnnModule"),
     "torch.backends.cudnn.rnn": (_LIBRARIES, "Unserializable get_cudnn_mode init_dropout_state"),

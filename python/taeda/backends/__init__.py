@@ -9,10 +9,62 @@ from __future__ import annotations
 import contextlib
 import sys
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from taeda import _missing
+
+
+_frozen = False  # whether switches may be set in flags() only
+
+
+def disable_global_flags() -> None:
+    """Forbids setting switches by assignment from now on, which tests forget to undo.
+
+    ``flags(...)`` of their modules still sets them. There is no way back.
+    """
+    global _frozen
+    _frozen = True
+
+
+def flags_frozen() -> bool:
+    """Whether `disable_global_flags` was called."""
+    return _frozen
+
+
+def _check_may_be_set(module: Any) -> None:
+    if _frozen:
+        name = module.__name__.replace("taeda.", "torch.", 1)
+        raise RuntimeError(
+            f"not allowed to set {name} flags after disable_global_flags; "
+            "please use flags() context manager instead"
+        )
+
+
+class ContextProp:
+    """An attribute read by one function and set by another, unless switches are frozen."""
+
+    def __init__(self, getter: Callable[[], Any], setter: Callable[[Any], Any]) -> None:
+        self.getter = getter
+        self.setter = setter
+
+    def __get__(self, owner: Any, kind: type | None = None) -> Any:
+        return self.getter()
+
+    def __set__(self, owner: Any, value: Any) -> None:
+        _check_may_be_set(owner)
+        self.setter(value)
+
+
+class PropModule(types.ModuleType):
+    """A module whose class may have properties; all else is that of the module `m`."""
+
+    def __init__(self, m: types.ModuleType, name: str) -> None:
+        super().__init__(name)
+        self.m = m
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.m, name)
 
 
 class _Library(types.ModuleType):
@@ -37,7 +89,12 @@ class _Switches(_Library):
     def __init__(self, name: str, available: bool | None, **switches: Any) -> None:
         super().__init__(name, **({} if available is None else {"is_available": available}))
         self.__dict__.update(switches)
-        self._switches = tuple(switches)
+        self.__dict__["_switches"] = tuple(switches)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in self.__dict__.get("_switches", ()) and name != "benchmark_limit":
+            _check_may_be_set(self)
+        super().__setattr__(name, value)
 
     def set_flags(self, *values: Any, **flags: Any) -> tuple:
         """Sets switches, in order or by name; what is None stays. Returns all as they were."""
@@ -159,6 +216,32 @@ opt_einsum = _members(
     _Switches("opt_einsum", False, enabled=False, strategy=None), get_opt_einsum=lambda: None
 )
 fp32_precision = "none"
+
+
+def set_flags(_fp32_precision: str | None = "none") -> tuple[str]:
+    """Sets the precision of products of float32, which is exact here whatever it says.
+
+    Returns what it was; None changes nothing.
+    """
+    global fp32_precision
+    if _fp32_precision not in (None, "none", "ieee", "tf32", "bf16"):
+        raise RuntimeError(f"Unknown precision: {_fp32_precision}")
+    before = (fp32_precision,)
+    if _fp32_precision is not None:
+        fp32_precision = _fp32_precision
+    return before
+
+
+@contextlib.contextmanager
+def flags(fp32_precision: str = "none") -> Iterator[None]:
+    """Context manager that sets the precision of float32 and puts it back."""
+    before = set_flags(fp32_precision)
+    try:
+        yield
+    finally:
+        set_flags(*before)
+
+
 _fastpath = True
 
 
