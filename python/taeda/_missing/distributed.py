@@ -107,7 +107,7 @@ MODULES = {
     "torch.distributed._tensor.experimental": (_SHARDS, "*torch.distributed.tensor.experimental"),
     "torch.distributed.fsdp": (
         _SHARDS,
-        "*torch.distributed.fsdp.api DataParallelMeshDims FSDPModule "
+        "*torch.distributed.fsdp.api DataParallelMeshDims FSDPModule FlatParameter "
         "*torch.distributed.fsdp.fully_sharded_data_parallel "
         "UnshardHandle fully_shard register_fsdp_forward_method share_comm_ctx "
         + _options("CPUOffloadPolicy MixedPrecisionPolicy OffloadPolicy"),

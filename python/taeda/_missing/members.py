@@ -246,9 +246,6 @@ MODULES = {
     "torch.serialization": (
         "taeda has no HPU devices; use map_location='cpu'", "validate_hpu_device"
     ),
-    "torch.cpu": (
-        "taeda has no such table; ask torch.backends.cpu.get_cpu_capability()", "get_capabilities"
-    ),
     "torch.sparse": (
         "taeda has no kernels for it; use torch.linalg.solve with a dense tensor",
         "solve",

@@ -213,13 +213,17 @@ def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
 
 if TYPE_CHECKING:
     from taeda.cpu import amp as amp
+    from taeda.cpu._capabilities import get_capabilities as get_capabilities
 else:
 
     def __getattr__(name: str) -> Any:
-        """``torch.cpu.amp`` without an import of its own."""
-        if name != "amp":
+        """``torch.cpu.amp`` and ``get_capabilities`` without an import of their own."""
+        if name == "amp":
+            import taeda.cpu.amp as found
+        elif name == "get_capabilities":
+            from taeda.cpu._capabilities import get_capabilities as found
+        else:
             return _missing.attribute(__name__, name)
-        import taeda.cpu.amp as found
 
         globals()[name] = found
         return found
@@ -228,4 +232,4 @@ else:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), "amp", *_missing.names(__name__)})
+    return sorted({*globals(), "amp", "get_capabilities", *_missing.names(__name__)})
