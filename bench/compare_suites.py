@@ -24,6 +24,8 @@ bench/programs/requirements.txt lacks to bench/suites/requirements.txt:
     share = 10                      percent of the tests that are run, chosen by their ids
     [NAME.reasons]                  why tests may fail on taeda: a pattern of ids -> the reason
     "*_cuda*" = "needs a GPU"
+    [NAME.left_out]                 what is not counted, and why: the page says so
+    "*LAZY*" = "taeda has no such devices"
 
 Then `--only NAME`; `build/suites/NAME` has the checkout, `build/suites/outcomes/NAME.taeda.log`
 what pytest printed. PyTorch's outcomes are kept for as long as the table does not change; --again
@@ -75,6 +77,7 @@ class Suite:
     limit: int = 60
     share: int = 100
     reasons: dict[str, str] = field(default_factory=dict)
+    left_out: dict[str, str] = field(default_factory=dict)
 
     @property
     def table(self) -> str:
@@ -126,6 +129,14 @@ class Suite:
                     ["timeout", str(RUN_LIMIT), *command, *pytest],
                     cwd=folder, env=environment, stdout=log, stderr=subprocess.STDOUT, check=False,
                 )  # fmt: skip
+
+    def counted(self, outcomes: dict[str, tuple[str, str]]) -> dict[str, tuple[str, str]]:
+        """The outcomes of the tests that the table does not leave out."""
+        return {
+            test: outcome
+            for test, outcome in outcomes.items()
+            if not any(fnmatch.fnmatch(test, pattern) for pattern in self.left_out)
+        }
 
     def file(self, framework: str) -> Path:
         return FOLDER / "outcomes" / f"{self.name}.{framework}.jsonl"
@@ -210,7 +221,9 @@ class Comparison:
         groups = collections.defaultdict(list)
         for test in sorted(self.only_theirs):
             groups[re.sub(r"[|`]|0x[0-9a-f]+", "", self.reason(test))].append(test)
-        lines = [f"## {self.suite.name}", ""] if groups else []
+        left_out = self.suite.left_out
+        lines = [f"## {self.suite.name}", ""] if groups or left_out else []
+        lines += [f"- not counted, `{pattern}`: {why}" for pattern, why in left_out.items()]
         for reason, tests in sorted(groups.items(), key=lambda group: -len(group[1])):
             lines.append(f"- {reason} ({len(tests)}):")
             lines += [f"  `{test}`" for test in tests[:12]]
@@ -293,7 +306,8 @@ def main() -> int:
             suite.run("taeda", command, arguments.sources, path, arguments.failed)
         if "torch" in arguments.run:
             run_pytorch(suite, arguments.sources, path, arguments.again, arguments.failed)
-        one = Comparison(suite, read(suite.file("taeda")), read(suite.file("torch")))
+        ours, theirs = (suite.counted(read(suite.file(name))) for name in ("taeda", "torch"))
+        one = Comparison(suite, ours, theirs)
         print(one.row(), one.differences(), sep="\n", flush=True)
         found.append(one)
     page = ROOT / "docs" / "suites.md"

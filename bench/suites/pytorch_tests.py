@@ -29,11 +29,9 @@ FROM_WHEEL = (
     "torch.utils._dtype_abbrs", "torch._vendor", "torchgen",
 )  # fmt: skip
 EMPTY = (
-    "torch._refs", "torch._prims", "torch._prims_common", "torch._decomp", "torch._inductor",
-    "torch._lazy", "torch._native", "torch._dynamo.testing", "torch._dynamo.trace_rules",
-    "torch._logging.scribe", "torch._subclasses.fake_tensor", "torch._utils_internal",
-    "torch._vmap_internals", "torch._C._profiler",
-    "torch.backends.python_native", "torch.backends.xnnpack", "torch.utils._triton",
+    "torch._prims", "torch._inductor", "torch._lazy", "torch._native", "torch._dynamo.testing",
+    "torch._dynamo.trace_rules", "torch._logging.scribe", "torch._C._profiler",
+    "torch.backends.python_native", "torch.backends.xnnpack",
 )  # fmt: skip
 INTERNAL = "torch.testing._internal"
 # what the checkout imports of them and the wheel has dropped, by what stands for it
@@ -229,6 +227,7 @@ def prepare_taeda():
         if parent:
             vars(importlib.import_module(parent)).setdefault("__path__", [])
     sys.meta_path.insert(0, Empty())
+    sys.modules["torch._prims.utils"] = importlib.import_module("torch._prims_common")
     torch.ops.mkldnn.__dict__["_is_mkldnn_acl_supported"] = lambda: False
     for part in FROM_WHEEL:  # taeda's own go, so that the wheel's are found
         for name in [n for n in sys.modules if n == part or n.startswith(part + ".")]:

@@ -86,7 +86,7 @@ _LAZY = {
         "taeda.serialization": "save load",
         "taeda.serialization._archive": "PyTorchFileReader PyTorchFileWriter",
         "taeda.utils._device": "get_default_device set_default_device",
-        "taeda.storage": "TypedStorage",
+        "taeda.storage": "TypedStorage _storage_classes",
         "taeda.amp": "GradScaler",
         "taeda.amp.autocast_mode": "autocast autocast_decrement_nesting autocast_increment_nesting "
         "get_autocast_cpu_dtype get_autocast_dtype get_autocast_gpu_dtype "

@@ -110,7 +110,7 @@ def storage(self: Tensor) -> Any:
     """The tensor's memory, seen as elements of its dtype."""
     from taeda.storage import TypedStorage
 
-    return TypedStorage(self.untyped_storage(), self.dtype)
+    return TypedStorage(wrap_storage=self.untyped_storage(), dtype=self.dtype)
 
 
 @_method

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NoReturn
 
 from taeda import _C, _dtypes
 from taeda._C import UntypedStorage
@@ -21,7 +22,53 @@ def _load_from_bytes(b: bytes) -> Any:
     loaded = taeda.load(io.BytesIO(b), weights_only=False)
     if isinstance(loaded, (TypedStorage, UntypedStorage)):
         return loaded
-    return TypedStorage(loaded.untyped, loaded.dtype)
+    return _wrap(loaded.untyped, loaded.dtype)
+
+
+_TYPED_FORMS = """
+ * (*, torch.device device, torch.dtype dtype)
+ * (int size, *, torch.device device, torch.dtype dtype)
+ * (Sequence data, *, torch.device device, torch.dtype dtype)
+ * (*, UntypedStorage wrap_storage, torch.dtype dtype)"""
+_LEGACY_FORMS = """
+ * no arguments
+ * (int size)
+ * (Sequence data)
+ * (*, UntypedStorage wrap_storage)"""
+
+
+def _refuse(name: str, forms: str, error: type[Exception], why: str) -> NoReturn:
+    raise error(
+        f"{name} received an invalid combination of arguments. Expected one of:{forms}\n{why}"
+    )
+
+
+def _check_wrapped(refuse: Callable[..., NoReturn], args: tuple, storage: Any) -> None:
+    if args:
+        refuse(RuntimeError, "No positional arguments should be given when using 'wrap_storage'")
+    if not isinstance(storage, UntypedStorage):
+        refuse(
+            TypeError, f"Argument 'wrap_storage' must be UntypedStorage, but got {type(storage)}"
+        )
+
+
+def _made_of(refuse: Callable[..., NoReturn], args: tuple, dtype: Any, device: Any) -> Any:
+    """The memory for a number of elements, none without one, or with a sequence's values."""
+    if len(args) > 1:
+        refuse(RuntimeError, "Too many positional arguments")
+    of = args[0] if args else 0
+    if isinstance(of, int):
+        return UntypedStorage(of * dtype.itemsize, device=device)
+    if not isinstance(of, Sequence):
+        refuse(TypeError, f"Argument type not recognized: {type(of)}")
+    from taeda import tensor
+
+    return tensor(of, dtype=dtype, device=device).untyped_storage()
+
+
+def _wrap(untyped: Any, dtype: Any) -> TypedStorage:
+    """A storage seen as elements of a dtype."""
+    return TypedStorage(wrap_storage=untyped, dtype=dtype)
 
 
 class TypedStorage(StorageMethods):
@@ -33,23 +80,30 @@ class TypedStorage(StorageMethods):
 
     def __init__(
         self,
-        untyped: Any = None,
-        dtype: Any = None,
-        *,
+        *args: Any,
         wrap_storage: Any = None,
+        dtype: Any = None,
         device: Any = None,
         _internal: bool = False,
     ) -> None:
-        self.dtype = _C.get_default_dtype() if dtype is None else dtype
+        refuse = functools.partial(_refuse, "TypedStorage.__init__", _TYPED_FORMS)
         if wrap_storage is not None:
-            untyped = wrap_storage
-        elif untyped is None or isinstance(untyped, int):
-            untyped = UntypedStorage((untyped or 0) * self.dtype.itemsize, device=device)
-        elif not isinstance(untyped, UntypedStorage):
-            from taeda import tensor
-
-            untyped = tensor(untyped, dtype=self.dtype, device=device).untyped_storage()
-        self._untyped_storage = untyped
+            _check_wrapped(refuse, args, wrap_storage)
+            if dtype is None:
+                refuse(RuntimeError, "Argument 'dtype' must be specified")
+            if not isinstance(dtype, _C.dtype):
+                refuse(TypeError, f"Argument 'dtype' must be torch.dtype, not {type(dtype)}")
+            if device is not None:
+                refuse(
+                    RuntimeError,
+                    "Argument 'device' should not be specified when 'wrap_storage' is given",
+                )
+            self.dtype, self._untyped_storage = dtype, wrap_storage
+            return
+        if not isinstance(dtype, _C.dtype | None):
+            raise RuntimeError(f"expected torch.dtype, but got {type(dtype)}")
+        self.dtype = _C.get_default_dtype() if dtype is None else dtype
+        self._untyped_storage = _made_of(refuse, args, self.dtype, device)
 
     def _elements(self) -> Any:
         return elements(self)
@@ -59,12 +113,12 @@ class TypedStorage(StorageMethods):
             raise NotImplementedError("Not available for 'meta' device type")
 
     def _like(self, untyped: Any) -> TypedStorage:
-        return TypedStorage(untyped, self.dtype)
+        return _wrap(untyped, self.dtype)
 
     @classmethod
     def from_buffer(cls, *args: Any, dtype: Any, **kwargs: Any) -> TypedStorage:
         """A copy of the elements in a buffer; see UntypedStorage.from_buffer."""
-        return cls(UntypedStorage.from_buffer(*args, dtype=dtype, **kwargs), dtype)
+        return _wrap(UntypedStorage.from_buffer(*args, dtype=dtype, **kwargs), dtype)
 
     def untyped(self) -> Any:
         return self._untyped_storage
@@ -126,11 +180,13 @@ class TypedStorage(StorageMethods):
         return iter(self.tolist())
 
     def fill_(self, value: Any) -> TypedStorage:
+        if isinstance(value, StorageMethods):
+            raise RuntimeError(f"cannot set item with value type {type(value)}")
         self._elements().fill_(value)
         return self
 
     def clone(self) -> TypedStorage:
-        return TypedStorage(self._untyped_storage.clone(), self.dtype)
+        return _wrap(self._untyped_storage.clone(), self.dtype)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, TypedStorage) and other.data_ptr() == self.data_ptr()
@@ -155,7 +211,7 @@ class TypedStorage(StorageMethods):
     def __deepcopy__(self, memo: dict) -> TypedStorage:
         import copy
 
-        return TypedStorage(copy.deepcopy(self._untyped_storage, memo), self.dtype)
+        return _wrap(copy.deepcopy(self._untyped_storage, memo), self.dtype)
 
     def __repr__(self) -> str:
         values = "".join(f" {v}\n" for v in self.tolist())
@@ -179,7 +235,22 @@ class _LegacyStorage(metaclass=_StorageKind):
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         if cls is _LegacyStorage:
             raise RuntimeError("Only child classes of _LegacyStorage can be instantiated")
-        return TypedStorage(*args, **kwargs, dtype=cls.dtype)  # type: ignore[misc]
+        refuse = functools.partial(_refuse, f"{cls}.__new__", _LEGACY_FORMS)
+        for name in ("device", "dtype"):
+            if name in kwargs:
+                refuse(RuntimeError, f"Keyword argument '{name}' cannot be specified")
+        wrapped = kwargs.pop("wrap_storage", None)
+        if kwargs:
+            name = next(iter(kwargs))
+            raise TypeError(f"TypedStorage.__new__() got an unexpected keyword argument '{name}'")
+        if wrapped is None:
+            return _wrap(_made_of(refuse, args, cls.dtype, "cpu"), cls.dtype)
+        _check_wrapped(refuse, args, wrapped)
+        if wrapped.device.type != "cpu":
+            refuse(
+                RuntimeError, f"Device of 'wrap_storage' must be cpu, but got {wrapped.device.type}"
+            )
+        return _wrap(wrapped, cls.dtype)
 
     @classmethod
     def from_buffer(cls, *args: Any, **kwargs: Any) -> TypedStorage:
@@ -192,7 +263,7 @@ class _LegacyStorage(metaclass=_StorageKind):
     def from_file(cls, filename: Any, shared: bool = False, size: int = 0) -> TypedStorage:
         """The first `size` elements of a file, mapped; see UntypedStorage.from_file."""
         nbytes = size * cls.dtype.itemsize
-        return TypedStorage(UntypedStorage.from_file(filename, shared, nbytes), cls.dtype)
+        return _wrap(UntypedStorage.from_file(filename, shared, nbytes), cls.dtype)
 
 
 # name -> class: FloatStorage, HalfStorage, ...
@@ -203,6 +274,9 @@ CLASSES = {
     for dtype in _dtypes._DTYPES
     if not dtype._is_storage_type
 }
+
+
+_storage_classes = {UntypedStorage, TypedStorage, *CLASSES.values()}
 
 
 def _dtype_to_storage_type_map() -> dict[Any, str]:

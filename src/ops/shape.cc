@@ -54,19 +54,37 @@ Tensor narrow(const Tensor& self, int64_t dim, int64_t start, int64_t length) {
   return op::slice(self, dim, at, at + length, 1);
 }
 
+static DimVector from_the_front(IntSpan dims, int64_t ndim) {
+  DimVector wrapped;
+  for (const int64_t dim : dims) wrapped.push_back(wrap_dim(dim, ndim));
+  return wrapped;
+}
+
+static void check_distinct(IntSpan wrapped, IntSpan given, const char* argument) {
+  DimVector sorted(wrapped);
+  std::sort(sorted.begin(), sorted.end());
+  TD_CHECK(std::adjacent_find(sorted.begin(), sorted.end()) == sorted.end(),
+           "movedim: repeated dim in `{}` ({})", argument, given);
+}
+
 Tensor movedim(const Tensor& self, IntSpan source, IntSpan destination) {
   TD_CHECK(source.size() == destination.size(),
            "movedim: Invalid source or destination dims: source ({} dims) should contain the same "
            "number of dims as "
            "destination ({} dims)",
            source, destination);
+  const DimVector from = from_the_front(source, self.dim());
+  const DimVector to = from_the_front(destination, self.dim());
+  check_distinct(from, source, "source");
+  check_distinct(to, destination, "destination");
+  if (self.dim() == 0) return op::permute(self, DimVector{});
   const auto n = static_cast<size_t>(self.dim());
   DimVector order(n, -1);
-  for (size_t i = 0; i < source.size(); i++) order[static_cast<size_t>(destination[i])] = source[i];
+  for (size_t i = 0; i < from.size(); i++) order[static_cast<size_t>(to[i])] = from[i];
   int64_t next = 0;
   for (size_t i = 0; i < n; i++) {
     if (order[i] >= 0) continue;
-    while (std::find(source.begin(), source.end(), next) != source.end()) next++;
+    while (std::find(from.begin(), from.end(), next) != from.end()) next++;
     order[i] = next++;
   }
   return op::permute(self, order);

@@ -61,6 +61,14 @@ Ref<Storage> storage_of_bytes(PyObject* sequence, Device device) {
   return there;
 }
 
+Device storage_device(PyObject* given) {
+  if (!given || given == Py_None) return Device();
+  const Device device = to_device(given);
+  TD_CHECK(device.is_cpu() || device.is_cuda() || device.is_meta(),
+           "torch.UntypedStorage(): Storage device not recognized: {}", Device(device.type));
+  return resolved(device);
+}
+
 // UntypedStorage(nbytes=0), UntypedStorage(buffer) or UntypedStorage([1, 2]): new memory with
 // whatever is in it, a copy of the buffer's, or these bytes.
 PyObject* storage_new(PyTypeObject*, PyObject* args, PyObject* kwargs) {
@@ -71,7 +79,7 @@ PyObject* storage_new(PyTypeObject*, PyObject* args, PyObject* kwargs) {
                                    &content, &device)) {
     return nullptr;
   }
-  const Device where = device && device != Py_None ? resolved(to_device(device)) : Device();
+  const Device where = storage_device(device);
   if (content && PyObject_CheckBuffer(content)) {
     const Ref<Storage> source = storage_from_buffer(content, 0, -1);
     Ref<Storage> copy = Storage::allocate(source->nbytes(), where);

@@ -82,6 +82,17 @@ def test_comparison() -> None:
     assert "- too slow (1):\n  `f::slow`" in page
 
 
+def test_what_is_left_out_is_said_and_not_counted() -> None:
+    suite = suites.Suite("one", "a/b", "v1", [], left_out={"*LAZY*": "no such devices"})
+    outcomes = {"f::a": ("passed", ""), "f::b_LAZY": ("passed", "")}
+    one = suites.Comparison(suite, {}, suite.counted(outcomes))
+    assert one.only_theirs == {"f::a"}
+    page = suites.report([one], "", ["one"])
+    assert (
+        "## one\n\n- not counted, `*LAZY*`: no such devices\n- absent: not collected (1):" in page
+    )
+
+
 def test_rows_of_suites_that_did_not_run_stay() -> None:
     passed = {"f::a": ("passed", "")}
     one, two = (

@@ -561,3 +561,16 @@ def test_workers_use_their_memory_again():
     """Blocks are free as soon as the trainer has let go of them, without the garbage collector."""
     addresses = {batch[0].data_ptr() for batch in loader(Rows(80), "fork", batch_size=2)}
     assert len(addresses) <= 12
+
+
+@pytest.mark.filterwarnings("default:This DataLoader will create")
+def test_processors_are_counted_where_a_process_is_bound_to_none(monkeypatch):
+    monkeypatch.delattr(os, "sched_getaffinity", raising=False)
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    with pytest.warns(UserWarning, match="suggested max number of worker in current system is 2"):
+        DataLoader(range(4), num_workers=3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        DataLoader(range(4), num_workers=2)
+        monkeypatch.setattr(os, "cpu_count", lambda: None)
+        DataLoader(range(4), num_workers=3)

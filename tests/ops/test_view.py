@@ -74,3 +74,24 @@ def test_adjoint_of_a_vector_names_the_reason() -> None:
 def test_view_as_complex_of_a_number_names_the_reason() -> None:
     with pytest.raises(RuntimeError, match="Input tensor must have one or more dimensions"):
         torch.view_as_complex(torch.tensor(1.0))
+
+
+def test_movedim_says_which_list_repeats_a_dimension() -> None:
+    oracle = pytest.importorskip("torch")
+
+    def outcome(of, shape, source, destination):
+        try:
+            return tuple(of.zeros(shape).movedim(source, destination).stride())
+        except (RuntimeError, IndexError) as error:
+            return type(error).__name__, str(error)
+
+    shape = (2, 3, 4)
+    for source, destination in (
+        ((0, 0), (0, 1)), ((0, 1), (1, 1)), ((0, -3), (0, 1)), ((0, 1), (0,)), ((0, 5), (0, 1)),
+        ((0, 1), (-1, 0)), (0, 2), ((), ()), ((2, 0, 1), (0, 1, 2)),
+    ):  # fmt: skip
+        mine, theirs = (outcome(of, shape, source, destination) for of in (torch, oracle))
+        assert mine == theirs, (source, destination)
+    for source, destination in ((0, 0), (-1, 0), ((), ()), (1, 0), ((0, -1), (0, 0))):
+        mine, theirs = (outcome(of, (), source, destination) for of in (torch, oracle))
+        assert mine == theirs, (source, destination)

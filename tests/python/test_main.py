@@ -397,3 +397,20 @@ def test_subinterpreters_are_refused(when):
     done = run("-c", SUBINTERPRETER, when)
     assert "taeda does not support subinterpreters" in done.stdout
     assert done.stdout.split("\n")[-3:] == ["2.0", "True", ""]
+
+
+def test_an_import_finds_the_mock_that_a_test_put_for_a_module(tmp_path):
+    (tmp_path / "script.py").write_text(
+        textwrap.dedent("""
+        import sys
+        from unittest.mock import Mock
+        import torch
+        sys.modules["torch.distributed.run"] = mock = Mock()
+        import torch.distributed.run as torchrun
+        assert torchrun is mock
+        torchrun.main(["program.py"])
+        print(mock.main.call_args.args)
+        """)
+    )
+    done = run("-m", "taeda", str(tmp_path / "script.py"))
+    assert done.stdout.strip() == "(['program.py'],)"

@@ -175,3 +175,50 @@ def test_tensors_of_a_meta_storage_let_it_grow() -> None:
     x = taeda._utils._rebuild_tensor_v2(storage, 1, (2, 2), (2, 1), False, {})
     assert x.is_meta and x.shape == (2, 2) and x.storage_offset() == 1
     assert x.untyped_storage().nbytes() == storage.untyped().nbytes() == 20
+
+
+def constructions(t: Any) -> dict[str, Callable[[], Any]]:
+    """Calls of the classes of storages, most of them wrong."""
+    old, new, dtype = t.FloatStorage, t.TypedStorage, t.float32
+    memory = t.UntypedStorage(8)
+    return {
+        "old of nothing": lambda: len(old()),
+        "old of a number": lambda: len(old(3)),
+        "old of values": lambda: old([1, 2]).tolist(),
+        "old of memory": lambda: len(old(wrap_storage=memory)),
+        "old with a device": lambda: old(device="cpu"),
+        "old with a dtype": lambda: old(dtype=t.float32),
+        "old with another name": lambda: old(other=1),
+        "old of two": lambda: old(0, 0),
+        "old of a tensor": lambda: old(t.tensor([])),
+        "old of a float": lambda: old(1.5),
+        "old of a number and memory": lambda: old(0, wrap_storage=memory),
+        "old of a typed storage": lambda: old(wrap_storage=old()),
+        "old of memory elsewhere": lambda: old(wrap_storage=t.UntypedStorage(8, device="meta")),
+        "new of nothing": lambda: len(new()),
+        "new of memory": lambda: len(new(wrap_storage=memory, dtype=dtype)),
+        "new of memory without dtype": lambda: new(wrap_storage=memory),
+        "new of memory and a wrong dtype": lambda: new(wrap_storage=memory, dtype=0),
+        "new of memory and a device": lambda: new(wrap_storage=memory, dtype=dtype, device="cpu"),
+        "new of a typed storage": lambda: new(wrap_storage=old(), dtype=dtype),
+        "new of a number and memory": lambda: new(0, wrap_storage=memory, dtype=dtype),
+        "new of a tensor": lambda: new(t.tensor([]), dtype=dtype),
+        "new of two": lambda: new(0, 0, dtype=dtype),
+        "new on a device that nobody knows": lambda: new(dtype=dtype, device="xla"),
+        "new with a wrong dtype": lambda: len(new(dtype=3)),
+        "filled with a storage": lambda: old(2).fill_(old(2)),
+    }
+
+
+@pytest.mark.parametrize("name", constructions(taeda))
+def test_constructors_take_and_refuse_what_pytorchs_do(name: str) -> None:
+    torch = pytest.importorskip("torch")
+    mine, theirs = (outcome(t, lambda t: constructions(t)[name]()) for t in (taeda, torch))
+    assert str(mine).replace("taeda", "torch") == str(theirs)
+
+
+def test_the_types_of_storages_are_listed() -> None:
+    torch = pytest.importorskip("torch")
+    names = {kind.__name__ for kind in taeda._storage_classes}
+    assert {taeda.UntypedStorage, taeda.TypedStorage, taeda.FloatStorage} <= taeda._storage_classes
+    assert names <= {kind.__name__ for kind in torch._storage_classes}

@@ -277,3 +277,27 @@ def test_sizes_alone():
         with pytest.raises(TypeError):
             lib.sparse_coo_tensor()
     assert found[:4] == found[4:]
+
+
+def test_only_sparse_matrices_are_transposed_by_t():
+    torch = pytest.importorskip("torch")
+
+    def outcomes(of):
+        found = []
+        for shape, dims in (
+            ((2, 3), 2),
+            ((3,), 1),
+            ((), 0),
+            ((2, 3, 4), 3),
+            ((2, 2, 2), 2),
+            ((2, 2), 1),
+        ):
+            x = of.ones(shape).to_sparse(dims) if dims else of.tensor(1.0).to_sparse()
+            for change in (lambda x: x.t(), lambda x: x.clone().t_()):
+                try:
+                    found.append(tuple(change(x).shape))
+                except RuntimeError as error:
+                    found.append(str(error).replace("t_()", "t()"))
+        return found
+
+    assert outcomes(taeda) == outcomes(torch)

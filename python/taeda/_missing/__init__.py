@@ -283,7 +283,10 @@ def attribute(module: str, name: str) -> Any:
     if name in _words(torch_module):
         found = _make(torch_module, *_words(torch_module)[name])
     elif name in _submodules(torch_module):
-        return importlib.import_module(f"{_taeda(module)}.{name}")
+        # Under the launcher "torch.x" is ours, or what a program has put there: a mock.
+        as_torch = sys.modules["taeda"].__name__ == "torch"
+        put_there = sys.modules.get(f"{torch_module}.{name}") if as_torch else None
+        return put_there or importlib.import_module(f"{_taeda(module)}.{name}")
     else:
         shown = getattr(_loaded(module), "__name__", module)
         # Python suggests names itself, but not of modules with more than 750.

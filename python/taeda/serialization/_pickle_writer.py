@@ -162,7 +162,8 @@ class _Rules:
             return _name("torch._utils", "_rebuild_tensor_v3"), (storage, *layout, dtype)
         if metadata := get_tensor_metadata(tensor):
             layout = (*layout, metadata)
-        return self.rebuild_tensor, (taeda.storage.TypedStorage(storage, dtype), *layout)
+        typed = taeda.storage.TypedStorage(wrap_storage=storage, dtype=dtype)
+        return self.rebuild_tensor, (typed, *layout)
 
     # --- names ---
 

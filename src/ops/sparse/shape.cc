@@ -92,7 +92,15 @@ void transpose(Call& call) {
   call.give(exchanged(call, call.stack[1].integer(), call.stack[2].integer()));
 }
 
-void t(Call& call) { call.give(exchanged(call, 0, call.tensor(0).dim() < 2 ? 0 : 1)); }
+void t(Call& call) {
+  const Tensor t = call.tensor(0);
+  TD_CHECK(!is_coo(t) || (sparse_dim(t) <= 2 && dense_dim(t) == 0),
+           "t() expects a tensor with <= 2 sparse and 0 dense dimensions, but got {} sparse and {} "
+           "dense dimensions",
+           sparse_dim(t), dense_dim(t));
+  TD_CHECK(t.dim() <= 2, "t() expects a tensor with <= 2 dimensions, but self is {}D", t.dim());
+  call.give(exchanged(call, 0, t.dim() < 2 ? 0 : 1));
+}
 
 void permute(Call& call) {
   const Tensor t = call.tensor(0);

@@ -320,8 +320,9 @@ class DataLoader(Generic[T_co]):
 
     def check_worker_number_rationality(self) -> None:
         """Warns of more workers than there are processors to run them."""
-        most = len(os.sched_getaffinity(0))
-        if self.num_workers <= most:
+        affinity = getattr(os, "sched_getaffinity", None)  # not on every system
+        most = len(affinity(0)) if affinity else os.cpu_count()
+        if most is None or self.num_workers <= most:
             return
         warnings.warn(
             f"This DataLoader will create {self.num_workers} worker processes in total. Our "
