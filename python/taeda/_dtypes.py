@@ -122,6 +122,13 @@ class TensorType(type):
     device_type = "cpu"
     is_cuda = property(lambda cls: cls.device_type == "cuda")
 
+    def __new__(mcs, name: str, bases: tuple, namespace: dict) -> Any:
+        for base in bases:
+            raise TypeError(
+                f"type '{base.__module__}.{base.__name__}' is not an acceptable base type"
+            )
+        return super().__new__(mcs, name, bases, namespace)
+
     def __call__(cls, *args: Any, device: Any = None) -> Any:
         if device is not None and _C.device(device).type != cls.device_type:
             raise RuntimeError(

@@ -77,6 +77,12 @@ def is_conj(input: Tensor) -> bool:
 @_overridable
 def is_same_size(input: Tensor, other: Tensor) -> bool:
     """Whether two tensors have the same shape."""
+    if input.is_nested != other.is_nested:
+        first, second = ("is" if t.is_nested else "is not" for t in (input, other))
+        raise RuntimeError(
+            "Expected both self and other to be nested tensors. "
+            f"Self {first} nested. While Other {second} nested."
+        )
     return input.shape == other.shape
 
 
@@ -141,7 +147,13 @@ def set_default_tensor_type(t: Any) -> None:
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
     """All operators are deterministic. The mode is remembered, and `torch.empty` fills its memory:
     see torch.utils.deterministic.fill_uninitialized_memory."""
-    _deterministic.update(enabled=bool(mode), warn_only=warn_only)
+    for name, value in (("mode", mode), ("warn_only", warn_only)):
+        if not isinstance(value, bool):
+            raise TypeError(
+                f"use_deterministic_algorithms(): argument '{name}' must be bool, not "
+                f"{type(value).__name__}"
+            )
+    _deterministic.update(enabled=mode, warn_only=warn_only)
     _C._set_fill_uninitialized(_deterministic["enabled"] and _deterministic["fill"])
 
 

@@ -102,7 +102,27 @@ def new(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     if not args and len(kwargs) == 1 and next(iter(kwargs)) in ("size", "data", "other"):
         (name, value), kwargs = next(iter(kwargs.items())), {}
         args = tuple(value) if name == "size" else (value,)
+    if "device" in kwargs:
+        asked = _C.device(kwargs.pop("device") or self.device)
+        if asked.type != self.device.type:
+            raise RuntimeError(
+                f"legacy constructor expects device type: {self.device.type} but device type: "
+                f"{asked.type} was passed"
+            )
+        if args and isinstance(args[0], Tensor):
+            raise RuntimeError(
+                "Legacy tensor new of the form tensor.new(tensor, device=device) is not "
+                "supported. Use torch.as_tensor(...) instead."
+            )
+        return _C._legacy_tensor(self.dtype, *args, device=asked, **kwargs)
+    if self.device.type != "cpu":
+        kwargs["device"] = self.device
     return _C._legacy_tensor(self.dtype, *args, **kwargs)
+
+
+@_method
+def _fix_weakref(self: Tensor) -> None:
+    """Nothing: weak references to a tensor hold for as long as something holds the tensor."""
 
 
 @_method
@@ -151,27 +171,34 @@ def polygamma(self: Tensor, n: int) -> Tensor:
     return _C._functions["torch"]["polygamma"](n, self)
 
 
+def _replace(name: str, function: Callable, self: Tensor, *others: Tensor) -> Tensor:
+    """Writes function(x, ...) for each element x of `self` and those of the others beside it."""
+    if any(t.requires_grad for t in (self, *others)):
+        raise RuntimeError(
+            f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead."
+        )
+    values = list(map(function, *(t.expand_as(self).reshape(-1).tolist() for t in (self, *others))))
+    if wrong := next((v for v in values if isinstance(v, str | bytes | None)), 0):
+        raise TypeError(f"must be real number, not {wrong.__class__.__name__}")
+    return self.copy_(_C.tensor(values, dtype=self.dtype).reshape(self.shape))
+
+
 @_method
 def apply_(self: Tensor, function: Callable) -> Tensor:
     """Replaces each element x by function(x): slow, one Python call an element."""
-    values = [function(v) for v in self.detach().reshape(-1).tolist()]
-    return self.copy_(_C.tensor(values, dtype=self.dtype).reshape(self.shape))
+    return _replace("apply_", function, self)
 
 
 @_method
 def map_(self: Tensor, other: Tensor, callable: Callable) -> Tensor:
     """Replaces each element x by callable(x, y), y being `other`'s element."""
-    pairs = zip(self.detach().reshape(-1).tolist(), other.expand_as(self).reshape(-1).tolist())
-    return self.copy_(
-        _C.tensor([callable(x, y) for x, y in pairs], dtype=self.dtype).reshape(self.shape)
-    )
+    return _replace("map_", callable, self, other)
 
 
 @_method
 def map2_(self: Tensor, x: Tensor, y: Tensor, function: Callable) -> Tensor:
     """Replaces each element a by function(a, b, c), b and c being elements of `x` and `y`."""
-    values = [t.expand_as(self).detach().reshape(-1).tolist() for t in (self, x, y)]
-    return self.copy_(_C.tensor(list(map(function, *values)), dtype=self.dtype).view(self.shape))
+    return _replace("map2_", function, self, x, y)
 
 
 @_method

@@ -160,6 +160,10 @@ class TypedStorage(StorageMethods):
     def device(self) -> Any:
         return self._untyped_storage.device
 
+    @property
+    def _cdata(self) -> int:
+        return self._untyped_storage._cdata
+
     def tolist(self) -> list:
         return self._elements().tolist()
 
@@ -240,6 +244,7 @@ class _LegacyStorage(metaclass=_StorageKind):
             if name in kwargs:
                 refuse(RuntimeError, f"Keyword argument '{name}' cannot be specified")
         wrapped = kwargs.pop("wrap_storage", None)
+        kwargs.pop("_internal", None)
         if kwargs:
             name = next(iter(kwargs))
             raise TypeError(f"TypedStorage.__new__() got an unexpected keyword argument '{name}'")

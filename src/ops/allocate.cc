@@ -78,9 +78,11 @@ void resize_out(std::string_view op, const Tensor& out, IntSpan sizes, bool quie
            "{}: out= has shape {} and memory that cannot be resized to {}", op, out.sizes(), sizes);
   if (out.numel() != 0 && !quietly) {
     warn(format(
-        "{}: out= has shape {} and elements, and was resized to {}. This is deprecated: give "
-        "out= the result's shape, or resize it to none (t.resize_(0)) before.",
-        op, out.sizes(), sizes));
+        "An output with one or more elements was resized since it had shape {}, which does not "
+        "match the required output shape {}: out= of {}. This behavior is deprecated, and in a "
+        "future PyTorch release outputs will not be resized unless they have zero elements; give "
+        "it the result's shape, or resize it to none (t.resize_(0)) before.",
+        out.sizes(), sizes, op));
   }
   op::resize_(out, sizes, std::nullopt);
 }

@@ -376,13 +376,18 @@ std::optional<Tensor> tensor_on_storage(PyObject* object, DType dtype) {
 
 // --- Tensor(...), the constructor of old: Tensor(2, 3), Tensor([1, 2]), Tensor(other) ---
 
-Tensor legacy_tensor(PyObject* args, DType dtype, OptDevice device) {
+// `keeps_dtype`: whether a tensor may have another dtype, and is given back as it is.
+Tensor legacy_tensor(PyObject* args, DType dtype, OptDevice device, bool keeps_dtype) {
   const Py_ssize_t count = PyTuple_GET_SIZE(args);
   if (count == 0) return fresh_tensor({0}, dtype, device.value_or(Device()));
   PyObject* first = PyTuple_GET_ITEM(args, 0);
   if (count == 1 && is_tensor(first)) {
     const Tensor& other = tensor_of(first);
-    return other.dtype() == dtype ? op::detach(other) : tensor_from_data(first, dtype, device);
+    if (other.dtype() != dtype && !keeps_dtype) {
+      raise_python(PyExc_TypeError, "new(): expected a tensor of dtype {}, got one of {}", dtype,
+                   other.dtype());
+    }
+    return op::detach(other);
   }
   if (count == 1 && !is_tensor(first)) {
     if (std::optional<Tensor> shared = tensor_on_storage(first, dtype)) return *std::move(shared);
@@ -393,7 +398,9 @@ Tensor legacy_tensor(PyObject* args, DType dtype, OptDevice device) {
   for (Py_ssize_t i = 0; i < count; i++) sizes = sizes && can_be_int(PyTuple_GET_ITEM(args, i));
   if (sizes) {
     const DimVector values = to_ints(args);
-    return op::empty(values, TensorOptions(dtype), std::nullopt);
+    TensorOptions options(dtype);
+    if (device) options.device = *device;
+    return op::empty(values, options, std::nullopt);
   }
   if (count != 1)
     raise_python(PyExc_TypeError, "new() received an invalid combination of arguments");
@@ -431,18 +438,19 @@ PyObject* tensor_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
     const PyRef names = PyRef::check(Py_BuildValue("(s)", "dtype"));
     return tensor_function(nullptr, values, 1, names.get());
   }
-  return wrap_as(type, legacy_tensor(args, default_dtype(), device));
+  return wrap_as(type, legacy_tensor(args, default_dtype(), device, /*keeps_dtype=*/true));
   TD_PYTHON_CATCH(nullptr)
 }
 
-// _legacy_tensor(dtype, *args): what FloatTensor(...) and the like call.
-PyObject* legacy_function(PyObject*, PyObject* args) {
+// _legacy_tensor(dtype, *args, device=None): what FloatTensor(...) and the like call.
+PyObject* legacy_function(PyObject*, PyObject* args, PyObject* kwargs) {
   TD_PYTHON_TRY
   if (PyTuple_GET_SIZE(args) < 1 || !is_dtype(PyTuple_GET_ITEM(args, 0))) {
     raise_python(PyExc_TypeError, "_legacy_tensor() expects a dtype first");
   }
   PyRef rest = PyRef::check(PyTuple_GetSlice(args, 1, PyTuple_GET_SIZE(args)));
-  return wrap(legacy_tensor(rest.get(), to_dtype(PyTuple_GET_ITEM(args, 0)), {}));
+  const DType dtype = to_dtype(PyTuple_GET_ITEM(args, 0));
+  return wrap(legacy_tensor(rest.get(), dtype, device_keyword(kwargs), /*keeps_dtype=*/false));
   TD_PYTHON_CATCH(nullptr)
 }
 
@@ -457,7 +465,8 @@ PyMethodDef functions[] = {
     {"asarray", as_function(asarray), METH_FASTCALL | METH_KEYWORDS,
      "asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False) -> Tensor\n\n"
      "`obj` as a tensor; copy=True always copies, copy=False raises where a copy would be needed."},
-    {"_legacy_tensor", legacy_function, METH_VARARGS, nullptr},
+    {"_legacy_tensor", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(legacy_function)),
+     METH_VARARGS | METH_KEYWORDS, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
 

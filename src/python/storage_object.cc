@@ -117,6 +117,9 @@ PyObject* get_data_ptr(PyObject* self, PyObject*) {
 PyObject* get_resizable(PyObject* self, PyObject*) {
   return PyBool_FromLong(cast(self)->storage->resizable());
 }
+PyObject* get_address(PyObject* self, void*) {
+  return PyLong_FromVoidPtr(cast(self)->storage.get());
+}
 PyObject* get_device(PyObject* self, void*) {
   TD_PYTHON_TRY
   return wrap(cast(self)->storage->device());
@@ -348,6 +351,8 @@ PyMethodDef methods[] = {
 };
 PyGetSetDef properties[] = {
     {"device", get_device, nullptr, nullptr, nullptr},
+    {"_cdata", get_address, nullptr,
+     "A number that no other storage has as long as this one lives.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
 PyMemberDef members[] = {

@@ -414,3 +414,15 @@ def test_an_import_finds_the_mock_that_a_test_put_for_a_module(tmp_path):
     )
     done = run("-m", "taeda", str(tmp_path / "script.py"))
     assert done.stdout.strip() == "(['program.py'],)"
+
+
+def test_imports_warn_of_nothing(tmp_path):
+    names = (
+        "nn.functional distributions optim utils.data fx nested sparse fft linalg special amp jit "
+        "autograd.functional nn.utils.parametrizations utils.checkpoint _prims_common _refs _decomp"
+    )
+    (tmp_path / "script.py").write_text(
+        "\n".join(f"import torch.{name}" for name in names.split()) + "\nprint('done')\n"
+    )
+    done = run("-W", "error", "-m", "taeda", str(tmp_path / "script.py"))
+    assert done.stdout.strip() == "done"

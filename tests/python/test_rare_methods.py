@@ -1,5 +1,7 @@
 """Methods of Tensor that programs seldom call, against PyTorch."""
 
+import subprocess
+import sys
 import warnings
 
 import pytest
@@ -27,6 +29,18 @@ def matrix(t):
 
 
 CALLS = [
+    lambda t: matrix(t).apply_(lambda x: "text"),
+    lambda t: matrix(t).apply_(lambda x: None),
+    lambda t: matrix(t).apply_(lambda x: t.tensor(x) * 2),
+    lambda t: matrix(t).requires_grad_().apply_(lambda x: x),
+    lambda t: matrix(t).map_(matrix(t), lambda x, y: "text"),
+    lambda t: matrix(t).map_(t.ones(3, requires_grad=True), lambda x, y: x + y),
+    lambda t: matrix(t).map2_(t.ones(3), t.ones(1, requires_grad=True), lambda x, y, z: x),
+    lambda t: matrix(t).map2_(t.ones(3), t.ones(1), lambda x, y, z: x + y * z),
+    lambda t: matrix(t)._fix_weakref(),
+    lambda t: t.quint8.is_signed and None,
+    lambda t: matrix(t).is_same_size(matrix(t)),
+    lambda t: t.set_deterministic_debug_mode(3),
     lambda t: matrix(t).resize(3, 2),
     lambda t: matrix(t).t().resize(6),
     lambda t: matrix(t).resize(5),
@@ -93,3 +107,46 @@ def test_devices_that_are_not_there():
     for name in ("xpu", "mtia"):
         with pytest.raises(RuntimeError, match=name):
             getattr(taeda.ones(1), name)()
+
+
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
+def test_nested_tensors_of_the_same_sizes():
+    def outcomes(t):
+        x, y, z = (
+            t.nested.nested_tensor([t.ones(n, 4) for n in rows])
+            for rows in ((2, 3), (2, 3), (2, 2))
+        )
+        calls = [(x, y), (x, z), (x, t.ones(2)), (t.ones(2), x)]
+        return [outcome(lambda _, pair=pair: pair[0].is_same_size(pair[1]), t) for pair in calls]
+
+    assert outcomes(taeda) == outcomes(torch)
+
+
+def test_determinism_is_asked_for_by_bools():
+    for t in (taeda, torch):
+        for arguments, options in ((("yes",), {}), ((1,), {}), ((False,), {"warn_only": 1})):
+            with pytest.raises(TypeError, match="must be bool, not"):
+                t.use_deterministic_algorithms(*arguments, **options)
+    assert not taeda.are_deterministic_algorithms_enabled()
+
+
+def test_storages_have_numbers_of_their_own():
+    x, y = taeda.ones(3), taeda.ones(3)
+    assert x[1:].storage()._cdata == x.untyped_storage()._cdata != y.untyped_storage()._cdata
+    y.set_(x)
+    assert y.storage()._cdata == x.storage()._cdata
+
+
+def test_resizing_out_warns_in_words_that_programs_filter():
+    for t in (taeda, torch):
+        with pytest.warns(UserWarning, match="An output with one or more elements was resized"):
+            t.add(t.ones(2, 3), 1, out=t.ones(4))
+
+
+def test_old_forms_warn_in_words_that_programs_filter():
+    code = "import taeda as t; t.add(t.ones(1), 2, t.ones(1)); t.addcdiv(*[t.ones(1), 1] + [t.ones(1)] * 2)"
+    said = subprocess.run(
+        [sys.executable, "-W", "always", "-c", code], capture_output=True, text=True
+    )
+    assert "This overload of add is deprecated" in said.stderr
+    assert "This overload of addcdiv is deprecated" in said.stderr

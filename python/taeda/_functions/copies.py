@@ -50,8 +50,10 @@ def _resize(function: str, tensor: Tensor, size: torch.Size) -> None:
         return
     if tensor.numel():
         warnings.warn(
-            f"{function}: out= has shape {list(tensor.shape)} and elements, and was resized to "
-            f"{list(size)}. This is deprecated: give an empty tensor (`out.resize_(0)`).",
+            "An output with one or more elements was resized since it had shape "
+            f"{list(tensor.shape)}, which does not match the required output shape {list(size)}: "
+            f"out= of {function}. This behavior is deprecated, and in a future PyTorch release "
+            "outputs will not be resized unless they have zero elements.",
             stacklevel=4,
         )
     tensor.resize_(size)

@@ -145,7 +145,7 @@ class _Dtype:
     def is_signed(self) -> bool:
         """Whether it has negative values; RuntimeError where its values are no numbers."""
         if self._name.startswith(("torch.bits", "torch.q")):
-            raise RuntimeError(f"{self._name}: neither signed nor unsigned")
+            raise RuntimeError("isSignedType not supported for quantized types")
         return not self._name.startswith("torch.uint")
 
     def __repr__(self) -> str:

@@ -151,10 +151,22 @@ def _dispatch(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     plain = _OPERATORS.get(name, name)
     if name in _OF_DIMS:
         return _of_dims(func, _OF_DIMS[name], *args, **kwargs)
+    if name == "is_same_size":
+        return _is_same_size(*args, **kwargs)
     elementwise = plain in _POINTWISE or (plain.endswith("_") and plain[:-1] in _POINTWISE)
     if elementwise or name in _OF_PARTS:
         return _of_parts(func, args, kwargs)
     raise NotImplementedError(f"{name}: not implemented for nested tensors of the strided layout")
+
+
+def _is_same_size(self: Any, other: Any) -> bool:
+    if not (_is_nested(self) and _is_nested(other)):
+        first, second = ("is" if _is_nested(t) else "is not" for t in (self, other))
+        raise RuntimeError(
+            "Expected both self and other to be nested tensors. "
+            f"Self {first} nested. While Other {second} nested."
+        )
+    return [p.shape for p in self._parts] == [p.shape for p in other._parts]
 
 
 def _of_parts(func: Callable, args: Any, kwargs: dict[str, Any]) -> StridedNestedTensor:
