@@ -424,8 +424,9 @@ TensorList Engine::run_here(const std::vector<Edge>& roots, TensorList grads,
                             const std::vector<Edge>& inputs, const RunOptions& options) {
   if (options.create_graph && options.accumulate) {
     TD_WARN_ONCE(
-        "backward(create_graph=True) makes a cycle of references between each parameter and its "
-        ".grad, which is not freed by itself. Use autograd.grad, or set .grad to None after use.");
+        "Using backward() with create_graph=True will create a reference cycle between the "
+        "parameter and its gradient, which can cause a memory leak. Use autograd.grad to create "
+        "the graph, or set the .grad of the parameters to None after use to break the cycle.");
   }
   const bool filtered = !inputs.empty();
   Task task(options, filtered);

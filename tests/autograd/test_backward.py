@@ -403,3 +403,26 @@ def test_materialized_zeros_can_be_differentiated_again():
     (third,) = taeda.autograd.grad(second, x, materialize_grads=True)
     assert third.item() == 0
     assert not third.requires_grad
+
+
+WARNED = """
+import sys, warnings
+import taeda as torch
+
+x = torch.ones(2, requires_grad=True)
+for always in (False, False, True):
+    torch.set_warn_always(always)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        (x * x).sum().backward(create_graph=True)
+        torch.autograd.grad((x * x).sum(), x, create_graph=True)
+        (x * x).sum().backward()
+    x.grad = None
+    print([str(w.message).partition(" will")[0] for w in caught])
+"""
+
+
+def test_backward_that_creates_a_graph_warns_of_the_cycle_once():
+    said = subprocess.run([sys.executable, "-c", WARNED], capture_output=True, text=True)
+    warning = ["Using backward() with create_graph=True"]
+    assert said.stdout.splitlines() == [str(warning), "[]", str(warning)], said.stderr

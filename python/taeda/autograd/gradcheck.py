@@ -59,22 +59,36 @@ def _as_reals(t: Tensor) -> Tensor:
     return reals.to(taeda.float64)
 
 
+def _perturbed(func: Callable, inputs: tuple, outputs: list[Tensor]) -> list[Tensor]:
+    """The outputs at changed inputs as reals; AssertionError where they are other tensors."""
+    found = _evaluate(func, inputs)
+    for what, of in (("shape", lambda y: y.shape), ("dtype", lambda y: y.dtype)):
+        before, after = [of(y) for y in outputs], [of(y) for y in found]
+        if before != after:
+            raise AssertionError(
+                f"Expected `func` to return outputs with the same {what} when inputs are "
+                f"perturbed, but got {after} and {before} without"
+            )
+    return [_as_reals(y.detach()).clone() for y in found]
+
+
 def _numerical_jacobians(func: Callable, inputs: tuple, x: Tensor, eps: float) -> list[Tensor]:
     """For each output, d(reals of output)/d(reals of x) as (x reals, output reals), by central "
     "differences."""
     data = x.data
+    outputs = _evaluate(func, inputs)
     rows: list[list[Tensor]] = []
     for index in _indices(x.shape):
         for step, _ in _directions(x):
             original = data[index].clone()
             data[index] = original + eps * step
-            plus = [_as_reals(y.detach()).clone() for y in _evaluate(func, inputs)]
+            plus = _perturbed(func, inputs, outputs)
             data[index] = original - eps * step
-            minus = [_as_reals(y.detach()).clone() for y in _evaluate(func, inputs)]
+            minus = _perturbed(func, inputs, outputs)
             data[index] = original
             rows.append([(a - b) / (2 * eps) for a, b in zip(plus, minus)])
-    outputs = [_as_reals(y.detach()) for y in _evaluate(func, inputs)]
-    return [_matrix([row[o] for row in rows], y.numel()) for o, y in enumerate(outputs)]
+    sizes = [_as_reals(y.detach()).numel() for y in outputs]
+    return [_matrix([row[o] for row in rows], size) for o, size in enumerate(sizes)]
 
 
 def _matrix(rows: list[Tensor], columns: int) -> Tensor:
@@ -117,8 +131,9 @@ def _close(a: Tensor, b: Tensor, rtol: float, atol: float) -> bool:
 
 
 def _mismatch(kind: str, o: int, i: int, numerical: Tensor, analytical: Tensor) -> str:
+    of = "Jacobian computed with forward mode" if "forward" in kind else "Jacobian"
     return (
-        f"Jacobian mismatch for output {o} with respect to input {i} ({kind}),\n"
+        f"{of} mismatch for output {o} with respect to input {i} ({kind}),\n"
         f"numerical:{numerical}\nanalytical:{analytical}\n"
     )
 
@@ -154,6 +169,15 @@ def _check_inputs(inputs: tuple) -> None:
         )
 
 
+def _check_reentrant(first: Tensor, second: Tensor, tolerance: float) -> None:
+    if first.numel() and (first - second).abs().max().item() > tolerance:
+        raise GradcheckError(
+            "Backward is not reentrant, i.e., running backward with same input and grad_output "
+            "multiple times gives different values, although analytical gradient matches "
+            f"numerical gradient. The tolerance for nondeterminism was {tolerance}."
+        )
+
+
 def _check_backward(
     func: Callable, inputs: tuple, eps: float, atol: float, rtol: float, nondet_tol: float
 ) -> None:
@@ -164,18 +188,7 @@ def _check_backward(
         for o, y in enumerate(outputs):
             analytical = _analytical_columns(y, x, checked, False)
             again = _analytical_columns(y, x, checked, False)
-            if (
-                (analytical - again).abs().max().item() > nondet_tol
-                if analytical.numel()
-                else False
-            ):
-                raise GradcheckError(
-                    "Backward is not reentrant, i.e., running backward with same input and "
-                    "grad_output multiple times gives "
-                    f"different values, although analytical gradient matches numerical gradient. "
-                    f"The tolerance for "
-                    f"nondeterminism was {nondet_tol}."
-                )
+            _check_reentrant(analytical, again, nondet_tol)
             if not _close(analytical, numerical[o], rtol, atol):
                 raise GradcheckError(_mismatch("backward", o, i, numerical[o], analytical))
 
@@ -230,6 +243,7 @@ def _check_fast(
     rtol: float,
     backward: bool,
     forward: bool,
+    nondet_tol: float,
 ) -> None:
     """One random projection an input and output: v^T J u by differences, and by the modes asked
     for."""
@@ -240,9 +254,9 @@ def _check_fast(
         u = _random_vector(x, generator)
         step = _from_reals(u, x)
         x.data.add_(step, alpha=eps)
-        plus = [_as_reals(y.detach()).clone() for y in _evaluate(func, inputs)]
+        plus = _perturbed(func, inputs, outputs)
         x.data.sub_(step, alpha=2 * eps)
-        minus = [_as_reals(y.detach()).clone() for y in _evaluate(func, inputs)]
+        minus = _perturbed(func, inputs, outputs)
         x.data.add_(step, alpha=eps)
         pushed = _pushed_forward(func, inputs, x, step) if forward else []
         for o, y in enumerate(outputs):
@@ -251,6 +265,8 @@ def _check_fast(
             found = {}
             if backward:
                 found["fast mode"] = _pulled_back(y, x, _from_reals(v, y), u)
+                again = _pulled_back(y, x, _from_reals(v, y), u)
+                _check_reentrant(found["fast mode"], again, nondet_tol)
             if forward:
                 found["fast mode, forward mode"] = (v * pushed[o]).sum()
             scale = max(1.0, float(_as_reals(y).numel()) ** 0.5)
@@ -366,7 +382,10 @@ def gradcheck(
         func = _of_differentiable(func, inputs)
         _check_outputs(func, inputs)
         if fast_mode:
-            _check_fast(func, inputs, eps, atol, rtol, check_backward_ad, check_forward_ad)
+            modes = check_backward_ad, check_forward_ad
+            _check_fast(func, inputs, eps, atol, rtol, *modes, nondet_tol)
+        if check_forward_ad and not fast_mode:
+            _check_forward(func, inputs, eps, atol, rtol)
         if check_backward_ad:
             if not fast_mode:
                 _check_backward(func, inputs, eps, atol, rtol, nondet_tol)
@@ -376,8 +395,6 @@ def gradcheck(
                 _check_batched_grad(func, inputs)
             if check_undefined_grad:
                 _check_undefined_grad(func, inputs)
-        if check_forward_ad and not fast_mode:
-            _check_forward(func, inputs, eps, atol, rtol)
         if check_forward_ad and check_batched_forward_grad:
             _check_batched_forward(func, inputs)
     except GradcheckError:

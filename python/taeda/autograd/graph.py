@@ -40,6 +40,11 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
 def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
     """Marks tensors as changed, for code that writes their memory without an operator."""
     for t in (tensor,) if isinstance(tensor, Tensor) else tensor:
+        if t.is_inference() and not _C.is_inference_mode_enabled():
+            raise RuntimeError(
+                "increment_version: Inplace update to inference tensor outside InferenceMode is "
+                "not allowed"
+            )
         _C._increment_version(t)
 
 
