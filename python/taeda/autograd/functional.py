@@ -46,23 +46,46 @@ def _finish(value: Any, create_graph: bool) -> Any:
     return value if create_graph else _C._cut_history(value)
 
 
-def _check_dependence(outputs: tuple, inputs: tuple, grads: tuple, strict: bool, what: str) -> None:
-    if not strict:
-        return
+def _check_outputs(outputs: tuple, strict: bool) -> None:
     for i, output in enumerate(outputs):
-        if not output.requires_grad:
+        if strict and not output.requires_grad:
             raise RuntimeError(
                 f"Output {i} of the user-provided function does not require gradients. The "
-                f"outputs must be "
-                f"computed in a differentiable manner from the input when running in strict mode "
-                f"({what})."
+                "outputs must be computed in a differentiable manner from the input when running "
+                "in strict mode."
             )
-    for i, g in enumerate(grads):
+
+
+def _check_dependence(
+    grads: tuple,
+    strict: bool,
+    create_graph: bool = False,
+    output: str = "The output",
+    derivative: str = "jacobian",
+) -> None:
+    """In strict mode what does not depend on an input raises; so does, where it is to be
+    differentiated again, a derivative that does not."""
+    for i, g in enumerate(grads if strict else ()):
         if g is None:
             raise RuntimeError(
-                f"The output of the user-provided function is independent of input {i}. This is "
-                f"not allowed in "
-                f"strict mode ({what})."
+                f"{output} of the user-provided function is independent of input {i}. This is "
+                "not allowed in strict mode."
+            )
+        if create_graph and not g.requires_grad:
+            raise RuntimeError(
+                f"The {derivative} of the user-provided function is independent of input {i}. "
+                "This is not allowed in strict mode when create_graph=True."
+            )
+
+
+def _check_jacobian(rows: tuple, strict: bool) -> None:
+    """The same for first derivatives of which second ones are taken."""
+    for i, row in enumerate(rows if strict else ()):
+        if not row.requires_grad:
+            raise RuntimeError(
+                "While computing the hessian, found that the jacobian of the user-provided "
+                f"function with respect to input {i} is independent of the input. This is not "
+                "allowed in strict mode when create_graph=True."
             )
 
 
@@ -106,6 +129,8 @@ def _check_v(v: Any, like: tuple, function: str, role: str) -> tuple:
         return (taeda.ones_like(like[0]),)
     _, values = _tuple(v, "v", function)
     if len(values) != len(like):
+        if len(like) == 1:
+            raise RuntimeError("The given v should contain a single Tensor.")
         raise RuntimeError(
             f"v is a tuple of invalid length: should be {len(like)} but got {len(values)}."
         )
@@ -131,8 +156,9 @@ def vjp(
         xs = _prepare(xs, create_graph)
         many_out, ys = _tuple(func(*xs), "outputs of the user-provided function", "vjp")
         vs = _check_v(v, ys, "vjp", "the user-provided function returns")
+        _check_outputs(ys, strict)
         grads = _gradients(ys, xs, vs, create_graph)
-        _check_dependence(ys, xs, grads, strict, "vjp")
+        _check_dependence(grads, strict, create_graph)
         result = _fill(grads, xs)
     outputs = _finish(ys, create_graph)
     result = _finish(result, create_graph)
@@ -149,13 +175,15 @@ def jvp(
         vs = _check_v(v, xs, "jvp", "the input to the user-provided function")
         many_out, ys = _tuple(func(*xs), "outputs of the user-provided function", "jvp")
         probes = tuple(taeda.zeros_like(y, requires_grad=True) for y in ys)
+        _check_outputs(ys, strict)
         grads = _gradients(ys, xs, probes, create_graph=True)
-        _check_dependence(ys, xs, grads, strict, "jvp")
+        _check_dependence(grads, strict)
         parts = [(g, w) for g, w in zip(grads, vs) if g is not None and g.requires_grad]
         tangents: tuple = (None,) * len(probes)
         if parts:
             gs, ws = zip(*parts)
             tangents = _grad(gs, probes, ws, create_graph=create_graph, allow_unused=True)
+        _check_dependence(tangents, strict, create_graph)
         result = _fill(tangents, ys)
     outputs = _finish(ys, create_graph)
     result = _finish(result, create_graph)
@@ -259,13 +287,14 @@ def jacobian(
         many, xs = _tuple(inputs, "inputs", "jacobian")
         xs = _prepare(xs, create_graph)
         many_out, ys = _tuple(func(*xs), "outputs of the user-provided function", "jacobian")
+        _check_outputs(ys, strict)
         rows: tuple = ()
-        for y in ys:
+        for o, y in enumerate(ys):
             of_output: list[list[Tensor]] = [[] for _ in xs]
             flat = y.reshape(-1)
             for k in range(flat.numel()):
                 grads = _gradients((flat[k],), xs, None, create_graph, keep=True)
-                _check_dependence((y,), xs, grads, strict, "jacobian")
+                _check_dependence(grads, strict, create_graph, f"Output {o}")
                 for i, g in enumerate(_fill(grads, xs)):
                     of_output[i].append(g)
             rows += (
@@ -299,13 +328,14 @@ def hessian(
     many, _ = _tuple(inputs, "inputs", "hessian")
 
     def gradient(*xs: Tensor) -> Any:
-        result = jacobian(_scalar(func, "hessian"), xs, create_graph=True)
+        result = jacobian(_scalar(func, "hessian", strict), xs, create_graph=True)
+        _check_jacobian(result, strict)
         return result if many else result[0]
 
     return jacobian(gradient, inputs, create_graph, strict, vectorize, outer_jacobian_strategy)
 
 
-def _scalar(func: Callable, name: str) -> Callable:
+def _scalar(func: Callable, name: str, strict: bool) -> Callable:
     def checked(*xs: Tensor) -> Tensor:
         y = func(*xs)
         _tuple(y, "outputs of the user-provided function", name)
@@ -316,6 +346,7 @@ def _scalar(func: Callable, name: str) -> Callable:
                 f"The Tensor returned by the function given to {name} should contain a single "
                 f"element"
             )
+        _check_outputs((y,), strict)
         return y.reshape(())
 
     return checked
@@ -325,15 +356,23 @@ def vhp(
     func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple:
     """``(func(*inputs), v^T H)`` with H the Hessian."""
+    return _hessian_product("vhp", func, inputs, v, create_graph, strict)
+
+
+def _hessian_product(
+    name: str, func: Callable, inputs: Any, v: Any, create_graph: bool, strict: bool
+) -> tuple:
     with recording():
-        many, xs = _tuple(inputs, "inputs", "vhp")
+        many, xs = _tuple(inputs, "inputs", name)
         xs = _prepare(xs, create_graph)
-        vs = _check_v(v, xs, "vhp", "the input to the user-provided function")
-        y = _scalar(func, "vhp")(*xs)
+        vs = _check_v(v, xs, name, "the input to the user-provided function")
+        y = _scalar(func, name, strict)(*xs)
         first = _gradients((y,), xs, None, create_graph=True)
-        _check_dependence((y,), xs, first, strict, "vhp")
+        _check_dependence(first, strict)
         filled = _fill(first, xs)
+        _check_jacobian(filled, strict)
         second = _gradients(filled, xs, vs, create_graph)
+        _check_dependence(second, strict, create_graph, "The jacobian", "hessian")
         result = _fill(second, xs)
     output = _finish(y, create_graph)
     result = _finish(result, create_graph)
@@ -344,4 +383,4 @@ def hvp(
     func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple:
     """``(func(*inputs), H v)``; the Hessian is symmetric, so this is ``vhp``."""
-    return vhp(func, inputs, v, create_graph, strict)
+    return _hessian_product("hvp", func, inputs, v, create_graph, strict)
