@@ -74,6 +74,15 @@ def test_a_wrong_tangent_is_named_as_forward_mode(x, fast_mode):
         gradcheck(WrongForward.apply, x, check_forward_ad=True, fast_mode=fast_mode)
 
 
+def test_inputs_are_put_back_to_the_bit():
+    x = taeda.tensor([0.1, 0.2, 0.3], dtype=taeda.float64, requires_grad=True)
+    tied = x.detach().clone().requires_grad_()  # each gets half of the gradient
+    arguments = (x, 0, taeda.arange(3), tied, "amin")
+    assert gradcheck(taeda.scatter_reduce, arguments, fast_mode=True)
+    assert gradcheck(taeda.scatter_reduce, arguments)
+    assert x.tolist() == [0.1, 0.2, 0.3]
+
+
 def test_gradients_for_no_inputs_are_refused(x):
     with pytest.raises(ValueError, match="grad requires non-empty inputs."):
         taeda.autograd.grad(x.sum(), [])

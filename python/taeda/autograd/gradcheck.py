@@ -253,11 +253,12 @@ def _check_fast(
     for i, x in enumerate(checked):
         u = _random_vector(x, generator)
         step = _from_reals(u, x)
-        x.data.add_(step, alpha=eps)
+        original = x.data.clone()  # put back to the bit: backward may compare what it saved
+        x.data.copy_(original + eps * step)
         plus = _perturbed(func, inputs, outputs)
-        x.data.sub_(step, alpha=2 * eps)
+        x.data.copy_(original - eps * step)
         minus = _perturbed(func, inputs, outputs)
-        x.data.add_(step, alpha=eps)
+        x.data.copy_(original)
         pushed = _pushed_forward(func, inputs, x, step) if forward else []
         for o, y in enumerate(outputs):
             v = _random_vector(y, generator)
