@@ -507,3 +507,26 @@ def test_a_constant_of_a_wrapper_class_is_saved_itself(both):
         return x.grad, seen
 
     both(program)
+
+
+def test_saved_variables_is_the_old_name_of_saved_tensors():
+    torch = pytest.importorskip("torch")
+
+    def gradient(t):
+        class Square(t.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_backward(x)
+                return x * x
+
+            @staticmethod
+            def backward(ctx, gy):
+                with pytest.warns(DeprecationWarning, match="'saved_variables' is deprecated"):
+                    (x,) = ctx.saved_variables
+                return 2 * x * gy
+
+        x = leaf(t, 1.0, -2.0)
+        Square.apply(x).sum().backward()
+        return x.grad.tolist()
+
+    assert gradient(taeda) == gradient(torch) == [2.0, -4.0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -33,6 +34,14 @@ class FunctionCtx(_C._ContextBase):
 
     def mark_shared_storage(self, *pairs: Any) -> None:
         """Does nothing: shared storage is found by itself."""
+
+    @property
+    def saved_variables(self) -> tuple:
+        """The old name of ``saved_tensors``."""
+        warnings.warn(
+            "'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning, stacklevel=2
+        )
+        return self.saved_tensors
 
 
 class BackwardCFunction(FunctionCtx):
