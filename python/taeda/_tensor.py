@@ -175,7 +175,8 @@ def _replace(name: str, function: Callable, self: Tensor, *others: Tensor) -> Te
     """Writes function(x, ...) for each element x of `self` and those of the others beside it."""
     if any(t.requires_grad for t in (self, *others)):
         raise RuntimeError(
-            f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead."
+            f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() "
+            "instead."
         )
     values = list(map(function, *(t.expand_as(self).reshape(-1).tolist() for t in (self, *others))))
     if wrong := next((v for v in values if isinstance(v, str | bytes | None)), 0):

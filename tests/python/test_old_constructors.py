@@ -51,7 +51,7 @@ def test_a_tensor_of_another_dtype_is_named():
 
 def test_kinds_of_tensors_have_no_subclasses():
     for t in (taeda, torch):
-        with pytest.raises(TypeError, match="type 'torch.FloatTensor' is not an acceptable base"):
+        with pytest.raises(TypeError, match=r"type 'torch\.FloatTensor' is not an acceptable base"):
 
             class Kind(t.FloatTensor):
                 pass

@@ -144,7 +144,7 @@ def test_resizing_out_warns_in_words_that_programs_filter():
 
 
 def test_old_forms_warn_in_words_that_programs_filter():
-    code = "import taeda as t; t.add(t.ones(1), 2, t.ones(1)); t.addcdiv(*[t.ones(1), 1] + [t.ones(1)] * 2)"
+    code = "import taeda as t; x = t.ones(1); t.add(x, 2, x); t.addcdiv(x, 1, x, x)"
     said = subprocess.run(
         [sys.executable, "-W", "always", "-c", code], capture_output=True, text=True
     )

@@ -14,7 +14,6 @@ from typing import Any
 
 from taeda import _missing
 
-
 _frozen = False  # whether switches may be set in flags() only
 
 

@@ -79,7 +79,7 @@ def __getattr__(name: str) -> Any:  # says to type checkers that names are added
 
         globals()[name] = Enum(name, _SCALED[name], module="torch.nn.functional", start=0)
         return globals()[name]
-    if not name.startswith("__") and name.startswith(("_", "GRID_")) or name == "grad":
+    if (not name.startswith("__") and name.startswith(("_", "GRID_"))) or name == "grad":
         from ._functional import private
 
         if name in private.__all__:
