@@ -241,7 +241,18 @@ def written(page: str) -> tuple[dict[str, str], dict[str, str]]:
     }
 
 
-def report(found: list[Comparison], page: str, names: list[str]) -> str:
+def with_share(row: str, share: int) -> str:
+    """The row with the part of the tests that is run behind its revision, if it is a part."""
+    cells = row.split("|")
+    cells[2] = re.sub(r" \(\d+ %\)", "", cells[2])
+    if share < 100:
+        cells[2] = f"{cells[2].rstrip()} ({share} %) "
+    return "|".join(cells)
+
+
+def report(
+    found: list[Comparison], page: str, names: list[str], shares: dict[str, int] | None = None
+) -> str:
     """The page with what these suites came to; the others' rows stay as they were."""
     rows, lists = written(page)
     for one in found:
@@ -250,12 +261,14 @@ def report(found: list[Comparison], page: str, names: list[str]) -> str:
     kept = [name for name in names if name in rows]
     numbers = [[int(cell) for cell in rows[name].split("|")[4:6]] for name in kept]
     both, theirs = sum(n[0] for n in numbers), sum(sum(n) for n in numbers)
-    table = "\n".join([HEAD, *(rows[name] for name in kept)])
+    marked = [with_share(rows[name], (shares or {}).get(name, 100)) for name in kept]
+    table = "\n".join([HEAD, *marked])
     return f"""# Libraries' own test suites
 
 Made by `make suites`: the suites of `bench/suites/suites.toml`, unmodified, run by `python -m
 taeda` and by PyTorch on the day of the row. Of {theirs} tests that pass with PyTorch {both} pass
-here ({both / max(1, theirs):.1%}). Neither: failed, skipped or too slow with both.
+here ({both / max(1, theirs):.1%}). Neither: failed, skipped or too slow with both. Of a suite with
+a percentage behind its revision that part of the tests is run, drawn by their names.
 
 {table}
 
@@ -311,9 +324,9 @@ def main() -> int:
         print(one.row(), one.differences(), sep="\n", flush=True)
         found.append(one)
     page = ROOT / "docs" / "suites.md"
-    names = [suite.name for suite in suites()]
+    shares = {suite.name: suite.share for suite in suites()}
     complete = [one for one in found if one.ours and has_pytorch(one.suite)]
-    page.write_text(report(complete, page.read_text(), names))
+    page.write_text(report(complete, page.read_text(), list(shares), shares))
     return 0
 
 

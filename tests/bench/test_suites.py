@@ -80,6 +80,9 @@ def test_comparison() -> None:
     page = suites.report([one], "", ["one", "two"])
     assert "Of 4 tests that pass with PyTorch 1 pass\nhere (25.0%)" in page
     assert "- too slow (1):\n  `f::slow`" in page
+    part = suites.report([], page, ["one"], {"one": 3})
+    assert "| one | v1 (3 %) | 1970-01-01 | 1 | 3 |" in part
+    assert suites.report([], part, ["one"], {"one": 100}) == page
 
 
 def test_what_is_left_out_is_said_and_not_counted() -> None:
