@@ -221,7 +221,10 @@ void check_view_writable(const Tensor& view, bool indirect) {
          modified);
   }
   const AutogradMeta* meta = meta_of(view);
-  const std::string name = meta && meta->grad_fn ? std::string(meta->grad_fn->name()) : "View";
+  std::string_view name =
+      meta && meta->grad_fn ? std::string_view(meta->grad_fn->name()) : std::string_view("View");
+  if (const size_t end = name.rfind("Backward"); end != std::string_view::npos && end > 0)
+    name = name.substr(0, end);
   const std::string output =
       format("Output {} of {} is a view and {}. ", meta ? meta->output_nr : 0u, name, modified);
   if (flags & kOneOfSeveral) {

@@ -123,7 +123,7 @@ def grad(
         names, inputs = None, _as_tuple(_inputs(inputs, "grad"))
     outputs = _as_tuple(outputs)
     if not inputs:
-        raise ValueError("grad requires non-empty inputs.")
+        raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
     if grad_outputs is not None:
         grad_outputs = (grad_outputs,) if isinstance(grad_outputs, Tensor) else tuple(grad_outputs)
     keep = create_graph if retain_graph is None else bool(retain_graph)
