@@ -147,10 +147,10 @@ def set_default_tensor_type(t: Any) -> None:
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
     """All operators are deterministic. The mode is remembered, and `torch.empty` fills its memory:
     see torch.utils.deterministic.fill_uninitialized_memory."""
-    for name, value in (("mode", mode), ("warn_only", warn_only)):
+    for name, value in (("'mode' (position 1)", mode), ("'warn_only'", warn_only)):
         if not isinstance(value, bool):
             raise TypeError(
-                f"use_deterministic_algorithms(): argument '{name}' must be bool, not "
+                f"_set_deterministic_algorithms(): argument {name} must be bool, not "
                 f"{type(value).__name__}"
             )
     _deterministic.update(enabled=mode, warn_only=warn_only)

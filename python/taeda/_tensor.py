@@ -224,6 +224,12 @@ def set_(
         raise NotImplementedError("set_: no gradient; use it under no_grad or on detached tensors")
     dtype = getattr(source, "dtype", None) or self.dtype  # an untyped storage has any
     if dtype is not self.dtype:
+        if not isinstance(source, Tensor):
+            ours, given = (d._class_name for d in (self.dtype, dtype))
+            raise RuntimeError(
+                f"set_: Expected a Storage of type {ours} or an UntypedStorage, but got type "
+                f"{given}"
+            )
         raise RuntimeError(f"set_: could not set a tensor of {dtype} to a tensor of {self.dtype}")
     bits = self.is_conj(), self.is_neg()  # they are this tensor's: only the memory is another's
     shown = _shown(source, self.dtype, storage_offset, size, stride)

@@ -185,3 +185,23 @@ def test_from_file_maps_the_elements_of_a_file(tmp_path):
         taeda.from_file(str(path), size=9)
     with pytest.raises(RuntimeError, match="size must not be negative"):
         taeda.from_file(str(path), size=-1)
+
+
+def test_gradient_beside_infinities_is_spoilt_where_pytorchs_is():
+    torch = pytest.importorskip("torch")
+    inf, nan = float("inf"), float("nan")
+    for values in ([1.0, inf, 2.0, -inf, 5.0, 3.0, 1.0], [2.0, nan, 4.0, 1.0, inf, inf, 7.0]):
+        for options in ({}, {"spacing": 2.0}, {"edge_order": 2}, {"spacing": 0.5, "edge_order": 2}):
+            mine, theirs = (t.gradient(t.tensor(values), **options)[0] for t in (taeda, torch))
+            np.testing.assert_allclose(mine.numpy(), theirs.numpy(), rtol=1e-6)
+    for order in (1, 2):
+        mine, theirs = (
+            t.gradient(
+                t.tensor([1.0, 4.0, 9.0, 16.0, 3.0, 8.0]),
+                spacing=[t.tensor([0.0, 1.0, 3.0, 4.0, 6.0, 6.5], dtype=t.float64)],
+                edge_order=order,
+            )[0]
+            for t in (taeda, torch)
+        )
+        assert str(mine.dtype) == "torch.float64"
+        np.testing.assert_allclose(mine.numpy(), theirs.numpy(), rtol=1e-12)

@@ -222,3 +222,10 @@ def test_the_types_of_storages_are_listed() -> None:
     names = {kind.__name__ for kind in taeda._storage_classes}
     assert {taeda.UntypedStorage, taeda.TypedStorage, taeda.FloatStorage} <= taeda._storage_classes
     assert names <= {kind.__name__ for kind in torch._storage_classes}
+
+
+def test_set_refuses_storages_of_another_dtype() -> None:
+    torch = pytest.importorskip("torch")
+    for t in (taeda, torch):
+        with pytest.raises(RuntimeError, match="Expected a Storage of type"):
+            t.ones(1, dtype=t.int64).set_(t.FloatStorage(2))

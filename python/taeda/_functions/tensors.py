@@ -161,7 +161,10 @@ def _gradient_dims(input: Tensor, spacing: Any, dim: Any) -> list[int]:
 
 
 def _along(y: Tensor, dim: int, step: Any, edge_order: int) -> Tensor:
-    """The derivative along one dimension: y' of the parabola through each point's neighbours."""
+    """The derivative along one dimension: y' of the parabola through each point and its neighbours.
+
+    At equal distances a point's own value has no weight, so that one infinity spoils two results.
+    """
     n = y.size(dim)
     if n <= edge_order:
         raise RuntimeError(
@@ -169,23 +172,52 @@ def _along(y: Tensor, dim: int, step: Any, edge_order: int) -> Tensor:
         )
     y = y.movedim(dim, -1)
     if isinstance(step, Tensor):
-        h = step.diff().to(y.dtype)
-        if h.numel() != n - 1:
+        if step.numel() != n:
             raise RuntimeError(
                 f"torch.gradient expected each element of spacing to have the size of its "
                 f"dimension, {n}, but got {step.numel()}"
             )
+        parts = _at_coordinates(y, step.diff(), edge_order)
     else:
-        h = y.new_full((n - 1,), 1 if step is None else step)
-    slope = y.diff() / h
+        parts = _at_equal_distances(y, 1 if step is None else step, edge_order)
+    return taeda.cat(parts, -1).movedim(-1, dim)
+
+
+def _at_equal_distances(y: Tensor, h: Any, edge_order: int) -> list[Tensor]:
+    """The first, the inner and the last derivatives of points `h` apart."""
+    inner = (y[..., 2:] - y[..., :-2]) / (2 * h)
+    if edge_order == 1:
+        return [(y[..., 1:2] - y[..., :1]) / h, inner, (y[..., -1:] - y[..., -2:-1]) / h]
+    first = (-1.5 * y[..., :1] + 2 * y[..., 1:2] - 0.5 * y[..., 2:3]) / h
+    last = (0.5 * y[..., -3:-2] - 2 * y[..., -2:-1] + 1.5 * y[..., -1:]) / h
+    return [first, inner, last]
+
+
+def _at_coordinates(y: Tensor, h: Tensor, edge_order: int) -> list[Tensor]:
+    """The same of points whose distances are `h`, by the weights of three neighbours."""
     left, right = h[:-1], h[1:]
-    inner = (slope[..., :-1] * right + slope[..., 1:] * left) / (left + right)
-    first, last = slope[..., :1], slope[..., -1:]
-    if edge_order == 2:
-        bend = (slope[..., 1:] - slope[..., :-1]) / (left + right)
-        first = first - bend[..., :1] * h[:1]
-        last = last + bend[..., -1:] * h[-1:]
-    return taeda.cat([first, inner, last], -1).movedim(-1, dim)
+    whole = left + right
+    inner = (
+        -right / (left * whole) * y[..., :-2]
+        + (right - left) / (left * right) * y[..., 1:-1]
+        + left / (right * whole) * y[..., 2:]
+    )
+    if edge_order == 1:
+        first = (y[..., 1:2] - y[..., :1]) / h[:1]
+        return [first, inner, (y[..., -1:] - y[..., -2:-1]) / h[-1:]]
+    a, b = h[0], h[1]
+    first = (
+        -(2 * a + b) / (a * (a + b)) * y[..., :1]
+        + (a + b) / (a * b) * y[..., 1:2]
+        - a / (b * (a + b)) * y[..., 2:3]
+    )
+    a, b = h[-2], h[-1]
+    last = (
+        b / (a * (a + b)) * y[..., -3:-2]
+        - (a + b) / (a * b) * y[..., -2:-1]
+        + (2 * b + a) / (b * (a + b)) * y[..., -1:]
+    )
+    return [first, inner, last]
 
 
 def _scaled_mm(
