@@ -89,3 +89,9 @@ def _to_dtype_layout(
 def _lift_fresh(self: Tensor) -> Tensor:
     """The tensor: what PyTorch's traces mark as made by the program."""
     return self
+
+
+@define("lift_fresh_copy(Tensor self) -> Tensor")
+def _lift_fresh_copy(self: Tensor) -> Tensor:
+    """A copy of a constant that a trace keeps."""
+    return self.clone()

@@ -11,11 +11,13 @@ tensor([0., 2.])
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
+from contextlib import ExitStack
 from operator import getitem
-from types import FunctionType
 from typing import Any
 
+import taeda
 from taeda import Tensor, _missing, strided
 from taeda._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from taeda.fx._symbolic_trace import PH, Tracer
@@ -23,6 +25,7 @@ from taeda.fx.graph_module import GraphModule
 from taeda.fx.node import Node
 from taeda.fx.proxy import Proxy
 from taeda.nn import Module, Parameter
+from taeda.overrides import TorchFunctionMode
 from taeda.utils._mode_utils import no_dispatch
 from taeda.utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode_stack
 from taeda.utils._pytree import tree_flatten, tree_map
@@ -39,8 +42,9 @@ def make_fx(
     """A function of `f`'s arguments that runs `f` on them and gives its operators as a module.
 
     Every operator is a node, those of a gradient that `f` computes too, with what it gives, as fake
-    tensors, in its ``meta["val"]``. Other tensors than the arguments become attributes. What
-    depends on values is as it was in this run.
+    tensors, in its ``meta["val"]``. Other tensors than the arguments become attributes; those that
+    `f` makes of Python's numbers and NumPy's arrays are copied from them in every run. What depends
+    on values is as it was in this run.
 
     Args:
         decomposition_table: functions by operator, which run instead and are recorded.
@@ -56,8 +60,9 @@ def make_fx(
     def wrapped(*args: Any) -> GraphModule:
         tracer = _OperatorTracer()
         places: Any = tuple(tree_map(lambda leaf: PH, args))
-        graph = tracer.trace(_run(f, args, tracer, decomposition_table or {}), places)
-        return GraphModule(tracer.root, graph)
+        run = _run(f, args, tracer, decomposition_table or {})
+        graph = tracer.trace(run, places)
+        return GraphModule(tracer.root, graph, run.__wrapped__.__name__)  # type: ignore
 
     return wrapped
 
@@ -71,7 +76,9 @@ def _run(f: Callable, args: tuple, tracer: _OperatorTracer, table: dict) -> Call
         for value, proxy in leaves:
             recorder.remember(value, proxy.node)
             recorder.describe(proxy.node, value)
-        with recorder:
+        with ExitStack() as modes:
+            modes.enter_context(_Constants(recorder))
+            modes.enter_context(recorder)
             result = f(*args)
         return tree_map(recorder.proxy_of, result)
 
@@ -80,13 +87,12 @@ def _run(f: Callable, args: tuple, tracer: _OperatorTracer, table: dict) -> Call
 
 
 def _has_names(f: Any, count: int) -> bool:
-    """Whether a function names as many arguments as there are."""
-    variable = 0x04 | 0x08  # *args and **kwargs
-    code = getattr(f, "__code__", None)
+    """Whether a function, or the one that it wraps, names as many arguments as there are."""
+    code = getattr(inspect.unwrap(f), "__code__", None)
     return (
-        isinstance(f, FunctionType)
+        hasattr(f, "__name__")
         and code is not None
-        and not code.co_flags & variable
+        and not code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS)
         and code.co_argcount + code.co_kwonlyargcount == count
     )
 
@@ -157,6 +163,16 @@ class _Recorder(TorchDispatchMode):
             self.describe(node, value)
         return self.nodes.get(id(value)) or self.nodes[_memory(value)]
 
+    def copy_constant(self, constant: Tensor, copied: Tensor) -> None:
+        """Records that a tensor is a copy of one that the graph keeps."""
+        attribute = self.node_of(constant)
+        copy = taeda.ops.aten.lift_fresh_copy.default
+        node = self.tracer.graph.create_node(
+            "call_function", copy, (attribute,), name="lift_fresh_copy"
+        )
+        self.remember(copied, node)
+        self.describe(node, copied)
+
     def proxy_of(self, value: Any) -> Any:
         """`node_of`, as a proxy."""
         node = self.node_of(value)
@@ -173,6 +189,8 @@ class _Recorder(TorchDispatchMode):
                 return result
         inputs = tree_map(self.node_of, args), tree_map(self.node_of, kwargs)
         result = func(*args, **kwargs)
+        if func is taeda.ops.aten._local_scalar_dense.default:
+            return result  # a number, which later nodes have as it is
         name = func._schema.name.partition("::")[2]
         node = self.tracer.graph.create_node("call_function", func, *inputs, name=name)
         if isinstance(result, list | tuple):
@@ -184,6 +202,33 @@ class _Recorder(TorchDispatchMode):
         self.remember(result, node)
         self.describe(node, result)
         return result
+
+
+class _Constants(TorchFunctionMode):
+    """Makes constants of the tensors that a program writes as numbers: torch.tensor([1., 2.])."""
+
+    _MAKERS = frozenset(("tensor", "as_tensor", "asarray", "from_numpy", "frombuffer", "new_tensor"))
+
+    def __init__(self, recorder: _Recorder) -> None:
+        super().__init__()
+        self.recorder = recorder
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        if getattr(func, "__name__", None) not in self._MAKERS or self._reads_tensor(args, kwargs):
+            return func(*args, **kwargs)
+        with no_dispatch():
+            made = func(*args, **kwargs)
+            self.recorder.copy_constant(made.detach().clone(), made)
+        return made
+
+    @staticmethod
+    def _reads_tensor(args: tuple, kwargs: dict) -> bool:
+        """Whether the values are a tensor's, but for the one whose `new_tensor` is called."""
+        read = args[1:] if args and isinstance(args[0], Tensor) and len(args) > 1 else args
+        return any(isinstance(leaf, Tensor) for leaf in tree_flatten((read, kwargs))[0])
 
 
 def _memory(tensor: Tensor) -> Any:
