@@ -20,6 +20,10 @@ foreach(name ${python_files})
   file(CREATE_LINK ${CMAKE_SOURCE_DIR}/python/taeda/${name} ${TAEDA_STAGE}/${name} SYMBOLIC)
 endforeach()
 
+# Modules made from the operator table.
+file(CREATE_LINK ${TAEDA_GENERATED}/package/_decomp/definitions.py
+  ${TAEDA_STAGE}/_decomp/definitions.py SYMBOLIC)
+
 # The type stubs: made anew when the table or one of the Python files that they declare changes.
 set(TAEDA_STUBS ${CMAKE_BINARY_DIR}/stubs)
 set(make_stubs ${CMAKE_SOURCE_DIR}/tools/make_stubs.py)

@@ -324,6 +324,9 @@ class _OpNamespace(types.ModuleType):
             import taeda._functions.indices
             import taeda._library.assertions
             import taeda._library.aten
+
+            if not _C._operators(f"aten::{name}"):
+                import taeda._decomp.operators
         elif self.name == "profiler":
             import taeda._library.profiler
         elif self.name in ("_c10d_functional", "c10d", "c10d_functional"):

@@ -1,7 +1,8 @@
 """Decompositions: operators written by simpler ones, for programs that work on graphs of them.
 
-A table maps operators to functions. Those of this package are in `decompositions`; programs add
-their own with `register_decomposition` and hand tables to ``make_fx``.
+A table maps operators to functions. `decomposition_table` has those of this package, which `table`
+collects when it is first asked for; programs add their own with `register_decomposition` and hand
+tables to ``make_fx``.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from taeda._ops import OpOverload, OpOverloadPacket
+from taeda._ops import OpOverloadPacket
 from taeda.utils._pytree import tree_map
 
 __all__ = [
@@ -24,11 +25,8 @@ __all__ = [
     "remove_decompositions",
 ]
 
-global_decomposition_table: dict[str, dict[Any, Callable]] = defaultdict(dict)
-decomposition_table = global_decomposition_table["post_autograd"]
-pre_autograd_decomposition_table = global_decomposition_table["pre_autograd"]
-meta_table = global_decomposition_table["meta"]
-
+_tables: dict[str, dict[Any, Callable]] = defaultdict(dict)
+_own: set[Any] = set()  # what of the first table is this package's, which programs may replace
 _KINDS = ("post_autograd", "pre_autograd", "meta")
 
 
@@ -70,13 +68,15 @@ def register_decomposition(
     _check_kind(type)
 
     def register(fn: Callable) -> Callable:
-        target = global_decomposition_table[type] if registry is None else registry
+        target = _filled(type) if registry is None else registry
 
         def add(op: Any) -> None:
             for overload in _overloads(op):
-                if overload in target:
+                if overload in target and not (registry is None and overload in _own):
                     raise RuntimeError(f"duplicate registrations for {overload}")
                 target[overload] = fn
+                if registry is None:
+                    _own.discard(overload)
 
         tree_map(add, aten_op)
         return fn
@@ -86,15 +86,28 @@ def register_decomposition(
 
 @functools.cache
 def _load() -> None:
-    """Fills `decomposition_table` with those of this package."""
-    from . import decompositions  # noqa: F401
+    """Fills the table of decompositions below autograd with those of this package."""
+    from . import table
+
+    found = table.load()
+    _tables["post_autograd"].update(found)
+    _own.update(found)
+
+
+def _filled(type: str) -> dict[Any, Callable]:
+    _check_kind(type)
+    _load()
+    return _tables[type]
 
 
 def get_decompositions(aten_ops: Sequence[Any], type: str = "post_autograd") -> dict[Any, Callable]:
-    """The decompositions there are of operators, and of all overloads of names."""
-    _check_kind(type)
-    _load()
-    table = global_decomposition_table[type]
+    """The decompositions there are of operators, and of all overloads of names.
+
+    >>> from torch._decomp import get_decompositions
+    >>> list(map(str, get_decompositions([torch.ops.aten.silu, torch.ops.aten.mm.default])))
+    ['aten.silu.default', 'aten.silu.out']
+    """
+    table = _filled(type)
     return {op: table[op] for given in aten_ops for op in _overloads(given) if op in table}
 
 
@@ -106,6 +119,24 @@ def remove_decompositions(decompositions: dict[Any, Callable], aten_ops: Sequenc
 
 
 def core_aten_decompositions() -> dict[Any, Callable]:
-    """A table of all decompositions of this package, by overload."""
-    _load()
-    return {op: fn for op, fn in decomposition_table.items() if isinstance(op, OpOverload)}
+    """Decompositions of all that is no core ATen operator (`core`), by overload.
+
+    >>> from torch._decomp import core_aten_decompositions
+    >>> table = core_aten_decompositions()
+    >>> torch.ops.aten.silu.default in table, torch.ops.aten.mm.default in table
+    (True, False)
+    """
+    from .core import is_final
+
+    return {op: fn for op, fn in _filled("post_autograd").items() if not is_final(op)}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "global_decomposition_table":
+        _load()
+        return _tables
+    kind = {"decomposition_table": "post_autograd", "meta_table": "meta"}.get(name)
+    kind = "pre_autograd" if name == "pre_autograd_decomposition_table" else kind
+    if kind is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return _filled(kind)

@@ -125,6 +125,7 @@ class _Recorder(TorchDispatchMode):
     def __init__(self, tracer: _OperatorTracer, table: dict[Any, Callable[..., Any]]) -> None:
         super().__init__()
         self.tracer, self.table = tracer, table
+        self.active: set[Any] = set()  # operators whose decompositions run
         self.nodes: dict[Any, Any] = {}
         self.kept: list[Any] = []  # so that no other tensor gets a known id
         self.fakes = FakeTensorMode()
@@ -178,13 +179,29 @@ class _Recorder(TorchDispatchMode):
         node = self.node_of(value)
         return Proxy(node, self.tracer) if isinstance(node, Node) else node
 
+    def _made_of(self, func: Any) -> Any:
+        """The table's function for an operator; of those that PyTorch has not, the package's."""
+        if func in self.table or func.namespace != "taeda":
+            return self.table.get(func)
+        from taeda import _decomp
+
+        return _decomp.decomposition_table.get(func)
+
+    def _decomposed(self, func: Any, args: tuple, kwargs: dict) -> Any:
+        """What the table's function gives. An operator that it is made of itself is recorded."""
+        self.active.add(func)
+        try:
+            with self:
+                return self._made_of(func)(*args, **kwargs)
+        finally:
+            self.active.discard(func)
+
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None
     ) -> Any:
         kwargs = kwargs or {}
-        if func in self.table:
-            with self:
-                result = self.table[func](*args, **kwargs)
+        if self._made_of(func) is not None and func not in self.active:
+            result = self._decomposed(func, args, kwargs)
             if result is not NotImplemented:
                 return result
         inputs = tree_map(self.node_of, args), tree_map(self.node_of, kwargs)
@@ -207,7 +224,9 @@ class _Recorder(TorchDispatchMode):
 class _Constants(TorchFunctionMode):
     """Makes constants of the tensors that a program writes as numbers: torch.tensor([1., 2.])."""
 
-    _MAKERS = frozenset(("tensor", "as_tensor", "asarray", "from_numpy", "frombuffer", "new_tensor"))
+    _MAKERS = frozenset(
+        ("tensor", "as_tensor", "asarray", "from_numpy", "frombuffer", "new_tensor")
+    )
 
     def __init__(self, recorder: _Recorder) -> None:
         super().__init__()

@@ -1,0 +1,93 @@
+"""The definitions of operators, their `expr` beside a kernel, as a module of Python functions.
+
+`taeda._decomp` runs them where a program asks what an operator is made of. A call of an operator
+becomes ``call("aten::NAME", ...)``, a method ``method(x, "NAME", ...)``: both are of
+`taeda._decomp.language`, as are the constants and ``rules``.
+"""
+
+from __future__ import annotations
+
+import ast
+import textwrap
+
+from . import records
+from .cpp import Table
+from .op import Op
+from .text import join_lines
+
+HEADER = '''"""What operators of the table are made of. Made from `ops`; do not edit."""
+
+# ruff: noqa
+
+from .language import call, method, rules
+from .language import bool8, float, inf, int, len, nan, pi
+from .language import complex64, complex128, float16, float32, float64, int32, int64, uint8
+
+'''
+KEPT = {"inf", "nan", "pi", "len", "int", "float", "rules", "bool8"}
+DTYPES = {"complex64", "complex128", "float16", "float32", "float64", "int32", "int64", "uint8"}
+
+
+def module(table: Table) -> str:
+    """The text of the module: a function for each definition, and their list by record."""
+    defined = [op for op in table.ops if op.expr and op.dispatched and _is_usable(op)]
+    rows = [f"    {records.full_name(op)!r}: {op.ident}," for op in defined]
+    functions = [_function(op, table) for op in defined]
+    return HEADER + "\n\n".join(functions) + join_lines("", "", "DEFINITIONS = {", *rows, "}")
+
+
+def _is_usable(op: Op) -> bool:
+    """Whether a program would compute so: no adjoint as a matrix, nothing written in place."""
+    return "eye(" not in (op.expr or "") and not op.mutates
+
+
+def _function(op: Op, table: Table) -> str:
+    tree = ast.parse(f"def {op.ident}():\n" + textwrap.indent(op.expr or "", "    "))
+    function = tree.body[0]
+    assert isinstance(function, ast.FunctionDef)
+    last = function.body[-1]
+    if len(function.body) == 1 and isinstance(last, ast.Expr):
+        function.body[-1] = ast.Return(last.value)
+    args = [ast.arg(a.name, ast.Constant(a.type)) for a in op.sig.args]
+    function.args.args = args
+    local = {a.name for a in op.sig.args}
+    local |= {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and _is_stored(n)}
+    _Calls(table, local).visit(function)
+    return ast.unparse(ast.fix_missing_locations(tree))
+
+
+def _is_stored(node: ast.Name) -> bool:
+    return isinstance(node.ctx, ast.Store)
+
+
+class _Calls(ast.NodeTransformer):
+    """Makes calls of operators and methods those of the module `language`."""
+
+    def __init__(self, table: Table, local: set[str]):
+        self.table, self.local = table, local
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        func = node.func
+        args = [self.visit(a) for a in node.args]
+        keywords = [ast.keyword(k.arg, self.visit(k.value)) for k in node.keywords]
+        if isinstance(func, ast.Attribute):
+            if isinstance(func.value, ast.Name) and func.value.id == "rules":
+                return ast.Call(func, args, keywords)
+            target = [self.visit(func.value), ast.Constant(self._record(func.attr))]
+            return ast.Call(ast.Name("method", ast.Load()), target + args, keywords)
+        assert isinstance(func, ast.Name)
+        if func.id in KEPT:
+            return ast.Call(func, args, keywords)
+        name = ast.Constant(self._record(func.id))
+        return ast.Call(ast.Name("call", ast.Load()), [name, *args], keywords)
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        known = node.id in self.local or node.id in KEPT | DTYPES
+        assert known or not isinstance(node.ctx, ast.Load), node.id
+        return node
+
+    def _record(self, name: str) -> str:
+        """ "aten::NAME" where the table has one operator of the name; else the name itself."""
+        functional = self.table.by_name.get(name) or self.table.by_name.get(name.removesuffix("_"))
+        spaces = sorted({records.namespace(op) for op in functional or []})
+        return "|".join(f"{space}::{name}" for space in spaces) or name
