@@ -128,6 +128,11 @@ _LAZY = {
         "taeda._functions.indices": "_convert_indices_from_coo_to_csr "
         "_convert_indices_from_csr_to_coo",
         "taeda._functions.hash": "hash_tensor",
+        "taeda._functions.quantization": "qscheme per_tensor_affine per_tensor_symmetric "
+        "per_channel_affine per_channel_symmetric per_channel_affine_float_qparams "
+        "fake_quantize_per_tensor_affine fake_quantize_per_channel_affine "
+        "fused_moving_avg_obs_fake_quant _fused_moving_avg_obs_fq_helper "
+        "_fake_quantize_learnable_per_tensor_affine _fake_quantize_learnable_per_channel_affine",
         "taeda._functions.removed": "eig lstsq matrix_rank solve symeig",
         "taeda._functions.build": "has_lapack has_spectral has_mkl has_openmp USE_GLOBAL_DEPS "
         "USE_RTLD_GLOBAL_WITH_LIBTORCH legacy_contiguous_format DisableTorchFunction Storage "

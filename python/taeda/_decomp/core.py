@@ -48,11 +48,11 @@ _CORE_NAMES = {name.partition(".")[0] for name in _CORE - _DECOMPOSED}
 #: Others whose definition is no way to compute them.
 _KEPT = frozenset(
     """
-    _unique2 adaptive_max_pool3d bincount cummax cummin fractional_max_pool2d
-    fractional_max_pool3d histc kthvalue lift_fresh_copy linalg_det linalg_slogdet
+    _unique2 adaptive_max_pool3d argmax argmin avg_pool3d bincount bmm convolution cummax cummin
+    fractional_max_pool2d fractional_max_pool3d histc kthvalue lift_fresh_copy linalg_det linalg_slogdet
     linalg_vector_norm logcumsumexp masked_select
-    median median.dim mode nanmedian nanmedian.dim ormqr repeat_interleave.Tensor
-    searchsorted.Tensor
+    max.dim median median.dim min.dim mm mode nanmedian nanmedian.dim ormqr
+    repeat_interleave.Tensor searchsorted.Tensor sort sort.stable topk
     """.split()
 )
 
@@ -65,6 +65,11 @@ def _plain(op: Any) -> str:
 def is_core(op: Any) -> bool:
     """Whether an overload is of the Core ATen IR."""
     return op.namespace == "aten" and _plain(op) in _CORE
+
+
+def is_primitive(op: Any) -> bool:
+    """Whether an operator is computed by itself: its definition says only what it gives."""
+    return op.namespace == "aten" and _plain(op) in _KEPT
 
 
 def is_final(op: Any) -> bool:

@@ -17,6 +17,7 @@ from taeda import _C, Tensor
 from taeda.utils._mode_utils import no_dispatch
 
 from . import operators  # noqa: F401
+from .core import is_primitive
 from .registry import WRITTEN
 
 _HALVES = (taeda.float16, taeda.bfloat16)
@@ -32,7 +33,7 @@ def load() -> dict[Any, Callable]:
         record = (op._operator_name, op._overload)
         if record in WRITTEN:
             table[op] = WRITTEN[record]
-        elif record in defined:
+        elif record in defined and not is_primitive(op):
             table[op] = _definition(op, defined[record])
         elif _is_composite(op):
             table[op] = _composite(op)

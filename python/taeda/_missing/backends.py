@@ -10,13 +10,10 @@ _SYMBOLS = "taeda computes with sizes that are numbers; use int, float and bool"
 MODULES = {
     "torch": (
         _QUANTIZATION,
-        "choose_qparams_optimized empty_quantized fake_quantize_per_channel_affine "
-        "fake_quantize_per_tensor_affine fbgemm_linear_fp16_weight "
+        "choose_qparams_optimized empty_quantized fbgemm_linear_fp16_weight "
         "fbgemm_linear_fp16_weight_fp32_activation fbgemm_linear_int8_weight "
         "fbgemm_linear_int8_weight_fp32_activation fbgemm_linear_quantize_weight "
-        "fbgemm_pack_gemm_matrix_fp16 fbgemm_pack_quantized_matrix fused_moving_avg_obs_fake_quant "
-        "int_repr class:qscheme per_channel_affine per_channel_affine_float_qparams "
-        "per_channel_symmetric per_tensor_affine per_tensor_symmetric q_per_channel_axis "
+        "fbgemm_pack_gemm_matrix_fp16 fbgemm_pack_quantized_matrix int_repr q_per_channel_axis "
         "q_per_channel_scales q_per_channel_zero_points q_scale q_zero_point quantize_per_channel "
         "quantize_per_tensor quantize_per_tensor_dynamic quantized_batch_norm quantized_gru "
         "quantized_gru_cell quantized_lstm quantized_lstm_cell quantized_max_pool1d "
