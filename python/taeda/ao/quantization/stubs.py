@@ -1,0 +1,51 @@
+"""Where numbers enter and leave the quantized part of a model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from taeda import Tensor
+from taeda.nn import Module
+
+
+class QuantStub(Module):
+    """Observes what enters. `prepare` gives it the observer of its QConfig."""
+
+    def __init__(self, qconfig: Any = None) -> None:
+        super().__init__()
+        if qconfig:
+            self.qconfig = qconfig
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x
+
+
+class DeQuantStub(Module):
+    """Marks where numbers leave."""
+
+    def __init__(self, qconfig: Any = None) -> None:
+        super().__init__()
+        if qconfig:
+            self.qconfig = qconfig
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x
+
+
+class QuantWrapper(Module):
+    """A module between a `QuantStub` and a `DeQuantStub`."""
+
+    quant: QuantStub
+    dequant: DeQuantStub
+    module: Module
+
+    def __init__(self, module: Module) -> None:
+        super().__init__()
+        qconfig = getattr(module, "qconfig", None)
+        self.add_module("quant", QuantStub(qconfig))
+        self.add_module("dequant", DeQuantStub(qconfig))
+        self.add_module("module", module)
+        self.train(module.training)
+
+    def forward(self, X: Tensor) -> Tensor:
+        return self.dequant(self.module(self.quant(X)))
