@@ -66,10 +66,10 @@ _SUBMODULES = frozenset(
     "_jit_internal _library _linalg_utils _logging _lobpcg _lowrank _ops _prims_common _refs "
     "_subclasses _tensor _tensor_str _utils _utils_internal _vmap_internals "
     "_weights_only_unpickler "
-    "accelerator amp autograd backends compiler cpu cuda distributed distributions fft func "
+    "accelerator amp ao autograd backends compiler cpu cuda distributed distributions fft func "
     "functional futures fx hub jit library linalg masked mps mtia multiprocessing nested nn "
-    "onnx optim overrides profiler quasirandom random return_types serialization signal sparse "
-    "special storage testing torch_version types utils version xpu".split()
+    "onnx optim overrides profiler quantization quasirandom random return_types serialization "
+    "signal sparse special storage testing torch_version types utils version xpu".split()
 )
 
 # What is in this module and not in torch.

@@ -323,9 +323,9 @@ class _OpNamespace(types.ModuleType):
         if self.name == "aten":
             import taeda._functions.indices
             import taeda._library.assertions
-            import taeda._library.aten
+            import taeda._library.aten as own
 
-            if not _C._operators(f"aten::{name}"):
+            if not _C._operators(f"aten::{name}") and hasattr(own, "ALL_DEFINED"):
                 import taeda._decomp.operators
         elif self.name == "profiler":
             import taeda._library.profiler

@@ -6,6 +6,8 @@ from typing import Any
 
 from taeda import _C
 
+from . import registry as registry  # defines what comes first
+
 _ALIASES = """
 absolute=abs arccos=acos arccosh=acosh arcsin=asin arcsinh=asinh arctan=atan arctan2=atan2
 arctanh=atanh clip=clamp divide=div fix=trunc greater=gt greater_equal=ge less=lt less_equal=le

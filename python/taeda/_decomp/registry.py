@@ -6,7 +6,9 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-import taeda
+# Operators that the package defines elsewhere come first.
+import taeda._functions.indices
+import taeda._library.aten
 from taeda import _C, Tensor
 
 #: ("aten::silu", "") -> the function
