@@ -230,7 +230,14 @@ def _(*args: Any) -> tuple:
     return aten.avg_pool2d.default, args, {}, None
 
 
-from . import aten_copies, aten_image, aten_math, aten_nn, aten_queries  # noqa: E402, F401
+from . import (  # noqa: E402, F401
+    aten_attention,
+    aten_copies,
+    aten_image,
+    aten_math,
+    aten_nn,
+    aten_queries,
+)
 
 for _op, _text in _C._spellings():
     SPELLINGS[_op.name()] = from_table(_op, _text)

@@ -201,11 +201,20 @@ def _submodules(module: str) -> frozenset[str]:
     return frozenset(name.partition(".")[0] for name in inside)
 
 
-def _enumeration(name: str, members: str) -> type:
+def numbered(name: str, members: str) -> type:
+    """An enumeration from 0, whose members int() takes."""
     from enum import Enum
 
+    class Numbered(Enum):
+        def __int__(self) -> int:
+            return int(self.value)
+
     module, _, own_name = name.rpartition(".")
-    found = Enum(own_name, members.replace(",", " "), module=module)  # type: ignore[misc]
+    return Numbered(own_name, members, module=module, start=0)  # type: ignore
+
+
+def _enumeration(name: str, members: str) -> type:
+    found = numbered(name, members.replace(",", " "))
     found._only_raises = True  # type: ignore[attr-defined]
     return found
 

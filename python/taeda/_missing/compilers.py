@@ -81,8 +81,13 @@ MODULES = {
         "compile_threads=1 dce=False size_asserts=True nan_asserts=False pattern_matcher=True "
         "use_mixed_mm=False coordinate_descent_check_all_directions=False "
         "joint_graph_constant_folding=True verbose_progress=False fx_graph_remote_cache=None "
+        "eager_numerics=torch._inductor.config.eager_numerics "
         "triton=torch._inductor.config.triton cpp=torch._inductor.config.cpp "
         "cuda=torch._inductor.config.cuda trace=torch._inductor.config.trace",
+    ),
+    "torch._inductor.config.eager_numerics": (
+        _EAGER,
+        "division_rounding=False disable_ftz=False use_pytorch_libdevice=False",
     ),
     "torch._inductor.config.triton": (
         _EAGER,

@@ -249,8 +249,6 @@ MODULES = {
     "torch.sparse": (
         "taeda has no kernels for it; use torch.linalg.solve with a dense tensor",
         "solve",
-        "taeda has no kernels for it; use torch.mm, or a dense tensor",
-        "SparseSemiStructuredTensorCUSPARSELT SparseSemiStructuredTensorCUTLASS",
     ),
     "torch.random": (
         "taeda's workers are no threads; make a generator a thread with torch.Generator()",

@@ -74,15 +74,7 @@ MODULES = {
     "torch.nn.intrinsic": (_QUANTIZATION, "*torch.ao.nn.intrinsic"),
     "torch.nn.quantizable": (_QUANTIZATION, "*torch.ao.nn.quantizable"),
     # Layouts
-    "torch.sparse": (
-        _SPARSE,
-        "SparseSemiStructuredTensor._DEFAULT_ALG_ID spsolve to_sparse_semi_structured",
-    ),
-    "torch.sparse.semi_structured": (
-        _SPARSE,
-        "SparseSemiStructuredTensor=torch.sparse.SparseSemiStructuredTensor "
-        "to_sparse_semi_structured",
-    ),
+    "torch.sparse": (_SPARSE, "spsolve"),
     # Others
     "torch": (
         "taeda computes with sizes that are numbers; use int, float and bool",

@@ -75,9 +75,7 @@ def __getattr__(name: str) -> Any:  # says to type checkers that names are added
         why = "taeda multiplies no packed low-precision matrices; use torch._scaled_mm, or bfloat16"
         if not _SCALED[name]:
             return _missing.function(f"torch.nn.functional.{name}", why)
-        from enum import Enum
-
-        globals()[name] = Enum(name, _SCALED[name], module="torch.nn.functional", start=0)
+        globals()[name] = _missing.numbered(f"torch.nn.functional.{name}", _SCALED[name])
         return globals()[name]
     if (not name.startswith("__") and name.startswith(("_", "GRID_"))) or name == "grad":
         from ._functional import private

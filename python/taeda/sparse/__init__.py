@@ -156,4 +156,21 @@ def _varied(x: Any, masked: bool) -> tuple:
     )
 
 
-__getattr__, __dir__ = _missing.attributes(__name__)
+_SEMI_STRUCTURED = (
+    "SparseSemiStructuredTensor",
+    "SparseSemiStructuredTensorCUSPARSELT",
+    "SparseSemiStructuredTensorCUTLASS",
+    "to_sparse_semi_structured",
+)
+
+
+def __getattr__(name: str) -> Any:
+    if name in _SEMI_STRUCTURED:
+        from taeda.sparse import semi_structured
+
+        return getattr(semi_structured, name)
+    return _missing.attribute(__name__, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_SEMI_STRUCTURED, *_missing.names(__name__)})
