@@ -179,6 +179,8 @@ def _reaching(words: list[str], name: str, folder: str) -> list[str] | None:
     if not os.path.basename(name).startswith("python"):
         return None
     flags, end = _end_of_flags(words)
+    if words[end : end + 1] == ["-c"] and "from taeda.__main__ import main" in words[end + 1]:
+        return None  # done already
     if not set(flags) & set("IE") or set(flags) & set("cm") or words[end : end + 1] in ([], ["-"]):
         return None
     if not _is_this_python(name) and not _mentions_torch(words[end:], folder):

@@ -42,6 +42,7 @@ def test_python_and_cpp_interfaces(names):
         "taeda/__init__.py",
         "taeda/__main__.py",
         "taeda/_as_torch/functorch/__init__.py",
+        "taeda/_as_torch/sitecustomize.py",
         "taeda/_as_torch/torch/__init__.py",
         "taeda/_as_torch/torch-2.13.0+taeda.egg-info/PKG-INFO",
         "taeda/_as_torch/torch-2.13.0+taeda.egg-info/top_level.txt",

@@ -319,6 +319,26 @@ def test_a_child_with_another_python_says_so(tmp_path):
 
 
 @pytest.mark.skipif(SANITIZED, reason="an isolated child finds another build")
+def test_an_isolated_child_of_an_ordinary_child_imports_taeda_as_torch(tmp_path):
+    (tmp_path / "sitecustomize.py").write_text("import builtins; builtins.customized = 'too'\n")
+    (tmp_path / "child.py").write_text(
+        "import subprocess, sys\n"
+        "shown = 'import torch, sys; print(torch.__version__, sys.argv)'\n"
+        "command = [sys.executable, '-I', '-c', shown, 'x']\n"
+        "print(subprocess.run(command, capture_output=True, text=True).stdout, customized)\n"
+    )
+    code = (
+        "import os, subprocess, sys\n"
+        f"os.environ['PYTHONPATH'] += os.pathsep + {str(tmp_path)!r}\n"
+        "subprocess.run([sys.executable, 'child.py'])\n"
+    )
+    done = run("-m", "taeda", "-c", code, cwd=tmp_path)
+    from taeda import __version__ as version
+
+    assert done.stdout == f"{version} ['-c', 'x']\n too\n", done.stderr
+
+
+@pytest.mark.skipif(SANITIZED, reason="an isolated child finds another build")
 @pytest.mark.parametrize("flag", ["-I", "-E", "-sI"])
 def test_an_isolated_child_imports_taeda_as_torch(tmp_path, flag):
     (tmp_path / "child.py").write_text(
