@@ -1,5 +1,8 @@
 """make_fx: operators as graphs, which compute what the function does and what PyTorch's show."""
 
+import functools
+
+import numpy as np
 import pytest
 
 import taeda
@@ -39,6 +42,83 @@ def test_traces_compute_the_function(name):
     expected = taeda.utils._pytree.tree_leaves(function(*inputs))
     found = taeda.utils._pytree.tree_leaves(traced(*inputs))
     assert all(map(taeda.equal, found, expected))
+
+
+CONSTANTS = {
+    "numbers": lambda t, x: x + t.tensor([1.0, 2.0, 3.0]),
+    "one number": lambda t, x: x * t.tensor(2.0),
+    "as_tensor": lambda t, x: x + t.as_tensor([1.0, 2.0, 3.0]),
+    "of another's dtype": lambda t, x: x + x.new_tensor([1, 2, 3]),
+    "an array": lambda t, x: x + t.from_numpy(np.ones(3, np.float32)),
+    "written in place": lambda t, x: t.tensor([1.0, 2.0, 3.0]).add_(x),
+    "an item": lambda t, x: x * t.tensor(2.0).item(),
+    "bucketize": lambda t, x: t.bucketize(x, t.tensor([0.0, 1.0])),
+}
+
+
+@pytest.mark.parametrize("name", CONSTANTS)
+def test_tensors_of_numbers_are_copied_from_constants_in_every_run(name):
+    function = CONSTANTS[name]
+    traced = make_fx(lambda x: function(taeda, x))(taeda.ones(3))
+    other = theirs.make_fx(lambda x: function(torch, x))(torch.ones(3))
+    kept = [n for n in names(traced.graph) if "constant" in n[1] or "lift" in n[1]]
+    assert kept == [n for n in names(other.graph) if "constant" in n[1] or "lift" in n[1]]
+    x = np.array([-1.0, 0.5, 2.0], np.float32)
+    for _ in range(2):
+        found = traced(taeda.tensor(x)).numpy()
+        np.testing.assert_allclose(found, function(torch, torch.tensor(x)).numpy())
+
+
+def test_arguments_and_modules_are_named_as_in_pytorch():
+    def named(first, second):
+        return first + second
+
+    def shown(t, trace):
+        calls = [
+            (named, 2), (lambda *a: a[0] + a[1], 2), (functools.partial(named, second=2.0), 1),
+            (t.func.grad(lambda point: (point**2).sum()), 1), (t.func.vmap(lambda row: row * 2), 1),
+        ]  # fmt: skip
+        graphs = [trace(f)(*[t.ones(3) for _ in range(count)]) for f, count in calls]
+        inputs = [[n.name for n in g.graph.nodes if n.op == "placeholder"] for g in graphs]
+        return inputs, [type(g).__name__ for g in graphs]
+
+    assert shown(taeda, make_fx) == shown(torch, theirs.make_fx)
+
+
+LOSSES = {
+    "cross_entropy": lambda t, x, y: t.nn.functional.cross_entropy(x, y.argmax(1)),
+    "soft targets": lambda t, x, y: t.nn.functional.cross_entropy(x, y.softmax(1)),
+    "with_logits": lambda t, x, y: t.nn.functional.binary_cross_entropy_with_logits(x, y.sigmoid()),
+    "bce": lambda t, x, y: t.nn.functional.binary_cross_entropy(x.sigmoid(), y.sigmoid()),
+    "layer_norm": lambda t, x, y: t.nn.functional.layer_norm(x, (3,), y[0], y[1]),
+    "batch_norm": lambda t, x, y: t.nn.functional.batch_norm(x, None, None, y[0], training=True),
+    "group_norm": lambda t, x, y: t.nn.functional.group_norm(x, 3),
+    "pow": lambda t, x, y: (x.abs() + 0.5) ** y + x**3,
+    "selu": lambda t, x, y: t.nn.functional.selu(x) + t.nn.functional.celu(y),
+    "logit": lambda t, x, y: x.sigmoid().logit(),
+}
+
+
+@pytest.mark.parametrize("decomposed", [False, True])
+@pytest.mark.parametrize("name", LOSSES)
+def test_graphs_of_gradients_hold_pytorchs_operators_alone(name, decomposed):
+    from taeda._decomp import core_aten_decompositions
+
+    def gradient(t):
+        def of(x, y):
+            x = x.detach().requires_grad_()
+            return t.autograd.grad(LOSSES[name](t, x, y).sum(), x)[0]
+
+        return of
+
+    rng = np.random.default_rng(0)
+    x, y = (rng.standard_normal((4, 3)).astype(np.float32) for _ in range(2))
+    table = core_aten_decompositions() if decomposed else None
+    traced = make_fx(gradient(taeda), table)(taeda.tensor(x), taeda.tensor(y))
+    assert not [n for n in traced.graph.nodes if str(n.target).startswith("taeda.")]
+    expected = gradient(torch)(torch.tensor(x), torch.tensor(y))
+    found = traced(taeda.tensor(x), taeda.tensor(y))
+    np.testing.assert_allclose(found.numpy(), expected.numpy(), 1e-4, 1e-5)
 
 
 def test_modules_and_gradients_are_traced():

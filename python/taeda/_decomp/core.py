@@ -49,8 +49,8 @@ _CORE_NAMES = {name.partition(".")[0] for name in _CORE - _DECOMPOSED}
 _KEPT = frozenset(
     """
     _unique2 adaptive_max_pool3d argmax argmin avg_pool3d bincount bmm convolution cummax cummin
-    fractional_max_pool2d fractional_max_pool3d histc kthvalue lift_fresh_copy linalg_det linalg_slogdet
-    linalg_vector_norm logcumsumexp masked_select
+    fractional_max_pool2d fractional_max_pool3d histc kthvalue lift_fresh_copy linalg_det
+    linalg_slogdet linalg_vector_norm logcumsumexp masked_select
     max.dim median median.dim min.dim mm mode nanmedian nanmedian.dim ormqr
     repeat_interleave.Tensor searchsorted.Tensor sort sort.stable topk
     """.split()

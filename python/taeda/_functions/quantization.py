@@ -1,4 +1,4 @@
-"""Fake quantization: numbers rounded to those that integers with a scale and a zero point stand for.
+"""Fake quantization: numbers rounded to those for which integers stand, by scale and zero point.
 
 x becomes (clamp(round(x / scale) + zero_point, quant_min, quant_max) - zero_point) scale. Gradients
 pass straight through where x is within the range and are 0 outside.
@@ -63,7 +63,7 @@ def _check_input(x: Tensor, kernel: str) -> None:
     if not x.is_floating_point():
         name = str(x.dtype).removeprefix("torch.")
         word = {"int64": "Long", "int32": "Int", "int16": "Short", "int8": "Char"}.get(name)
-        raise NotImplementedError(f'"{kernel}" not implemented for \'{word or name.title()}\'')
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{word or name.title()}'")
 
 
 def _quantized(x: Tensor, scale: Tensor, zero_point: Tensor, low: int, high: int) -> tuple:
@@ -154,7 +154,7 @@ def _word(x: Tensor) -> str:
 def fake_quantize_per_channel_affine(
     input: Tensor, scale: Tensor, zero_point: Tensor, axis: int, quant_min: int, quant_max: int
 ) -> Tensor:
-    """`fake_quantize_per_tensor_affine` with a scale and a zero point for each index of a dimension.
+    """As `fake_quantize_per_tensor_affine`, each index of a dimension with its own numbers.
 
     Args:
         scale: float32 or bfloat16, one dimension.
@@ -239,7 +239,9 @@ def _fused_moving_avg_obs_fq_helper(
 ) -> tuple[Tensor, Tensor]:
     """`fused_moving_avg_obs_fake_quant`, and where the input is within the range."""
     if per_row_fake_quant and not 0 <= ch_axis < input.dim():
-        raise RuntimeError("Error in fused_moving_avg_obs_fake_quant_cpu: ch_axis must be < self.dim()")
+        raise RuntimeError(
+            "Error in fused_moving_avg_obs_fake_quant_cpu: ch_axis must be < self.dim()"
+        )
     with taeda.no_grad():
         x = input.detach()
         if per_row_fake_quant:

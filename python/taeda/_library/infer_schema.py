@@ -123,8 +123,14 @@ def infer_schema(
     *,
     mutates_args: str | Iterable[str],
     op_name: str | None = None,
+    tags: Iterable[Any] | None = None,
 ) -> str:
     """The schema of a function whose parameters are annotated, as `custom_op` infers it.
+
+    Args:
+        mutates_args: the names of the tensors that it writes, or "unknown".
+        op_name: put in front of the schema.
+        tags: has no effect on the schema.
 
     >>> def scale(x: torch.Tensor, factor: float) -> torch.Tensor: ...
     >>> torch.library.infer_schema(scale, mutates_args=())

@@ -12,11 +12,9 @@ There are no quantized tensors: models train and run with fake quantization, in 
 from __future__ import annotations
 
 from . import fake_quantize as fake_quantize
-from . import fuse_modules as _fuse_modules
 from . import observer as observer
 from . import qconfig as qconfig
 from . import quantization_mappings as quantization_mappings
-from . import quantize as _quantize
 from . import stubs as stubs
 from .fake_quantize import *  # noqa: F403
 from .fuse_modules import fuse_modules as fuse_modules

@@ -39,7 +39,7 @@ def full_range(dtype: Any) -> tuple[int, int]:
 
 
 def chosen_range(dtype: Any, low: int | None, high: int | None, reduced: bool) -> tuple[int, int]:
-    """The range that an observer aims at: the one given, or the dtype's; one bit less if reduced."""
+    """The range that an observer aims at: as given, or the dtype's; one bit less if reduced."""
     if low is None or high is None:
         low, high = full_range(dtype)
         is_byte = name_of(dtype).endswith("int8")
@@ -54,7 +54,6 @@ def chosen_range(dtype: Any, low: int | None, high: int | None, reduced: bool) -
     is_signed = name_of(dtype) in ("qint8", "int8", "qint32", "int32")
     if is_signed and high - low + 1 > most:
         raise AssertionError(
-            "quantization range should be positive and not exceed the maximum bit range "
-            f"(={most})."
+            f"quantization range should be positive and not exceed the maximum bit range (={most})."
         )
     return (low // 2, high // 2) if reduced else (low, high)

@@ -20,7 +20,40 @@ from taeda.nn import Module
 
 from ._ranges import PER_CHANNEL, PER_TENSOR, SYMMETRIC, chosen_range, is_allowed, name_of
 
-Parameters = tuple[Tensor, Tensor]
+__all__ = [
+    "FixedQParamsObserver",
+    "HistogramObserver",
+    "MinMaxObserver",
+    "MovingAverageMinMaxObserver",
+    "MovingAveragePerChannelMinMaxObserver",
+    "NoopObserver",
+    "ObserverBase",
+    "PerChannelMinMaxObserver",
+    "PlaceholderObserver",
+    "RecordingObserver",
+    "ReuseInputObserver",
+    "UniformQuantizationObserverBase",
+    "default_affine_fixed_qparams_observer",
+    "default_debug_observer",
+    "default_dynamic_quant_observer",
+    "default_fixed_qparams_range_0to1_observer",
+    "default_fixed_qparams_range_neg1to1_observer",
+    "default_float_qparams_observer",
+    "default_float_qparams_observer_4bit",
+    "default_histogram_observer",
+    "default_observer",
+    "default_per_channel_weight_observer",
+    "default_placeholder_observer",
+    "default_reuse_input_observer",
+    "default_symmetric_fixed_qparams_observer",
+    "default_weight_observer",
+    "get_observer_state_dict",
+    "load_observer_state_dict",
+    "per_channel_weight_observer_range_neg_127_to_127",
+    "weight_observer_range_neg_127_to_127",
+]
+
+_Parameters = tuple[Tensor, Tensor]
 _EPS = float(taeda.finfo(taeda.float32).eps)
 #: What observers of PyTorch's checkpoints call the range of a channel.
 _OLD_NAMES = {"min_vals": "min_val", "max_vals": "max_val"}
@@ -120,7 +153,7 @@ class UniformQuantizationObserverBase(ObserverBase):
         self.has_customized_qrange = quant_min is not None and quant_max is not None
         self.quant_min, self.quant_max = chosen_range(dtype, quant_min, quant_max, reduce_range)
 
-    def _calculate_qparams(self, min_val: Tensor, max_val: Tensor) -> Parameters:
+    def _calculate_qparams(self, min_val: Tensor, max_val: Tensor) -> _Parameters:
         """The scale and zero point by which a range, and 0, fits the integers'."""
         if not _is_seen(min_val, max_val):
             device = min_val.device
@@ -157,8 +190,7 @@ def _is_seen(min_val: Tensor, max_val: Tensor) -> bool:
     """Whether a range was observed; AssertionError where it is upside down."""
     if min_val.numel() == 0 or max_val.numel() == 0:
         warnings.warn(
-            "must run observer before calling calculate_qparams. "
-            "Returning default values.",
+            "must run observer before calling calculate_qparams. Returning default values.",
             stacklevel=3,
         )
         return False
@@ -192,9 +224,7 @@ class MinMaxObserver(UniformQuantizationObserverBase):
         self.register_buffer("max_val", taeda.tensor(float("-inf"), **factory))
         is_full = self.qscheme == taeda.per_tensor_symmetric and self.reduce_range
         if is_full and name_of(self.dtype) == "quint8":
-            raise NotImplementedError(
-                "Cannot reduce range for symmetric quantization for quint8"
-            )
+            raise NotImplementedError("Cannot reduce range for symmetric quantization for quint8")
 
     def forward(self, x_orig: Tensor) -> Tensor:
         """Looks at `x_orig` and returns it."""
@@ -207,7 +237,7 @@ class MinMaxObserver(UniformQuantizationObserverBase):
         self.min_val.copy_(taeda.minimum(least, self.min_val))
         self.max_val.copy_(taeda.maximum(most, self.max_val))
 
-    def calculate_qparams(self) -> Parameters:  # type: ignore[override]
+    def calculate_qparams(self) -> _Parameters:  # type: ignore[override]
         """The scale and the zero point for what was seen."""
         return self._calculate_qparams(self.min_val, self.max_val)
 
@@ -316,7 +346,7 @@ class PerChannelMinMaxObserver(UniformQuantizationObserverBase):
         self.min_val.copy_(taeda.minimum(least, self.min_val))
         self.max_val.copy_(taeda.maximum(most, self.max_val))
 
-    def calculate_qparams(self) -> Parameters:  # type: ignore[override]
+    def calculate_qparams(self) -> _Parameters:  # type: ignore[override]
         """The scales and the zero points for what was seen."""
         return self._calculate_qparams(self.min_val, self.max_val)
 
@@ -379,7 +409,7 @@ class FixedQParamsObserver(ObserverBase):
     def forward(self, X: Tensor) -> Tensor:
         return X
 
-    def calculate_qparams(self) -> Parameters:  # type: ignore[override]
+    def calculate_qparams(self) -> _Parameters:  # type: ignore[override]
         """The scale and the zero point."""
         return self.scale, self.zero_point
 
@@ -403,9 +433,7 @@ class PlaceholderObserver(ObserverBase):
         self.quant_min, self.quant_max, self.eps = quant_min, quant_max, eps
         self.custom_op = custom_op_name
         if compute_dtype is not None:
-            warnings.warn(
-                "Please use `is_dynamic` instead of `compute_dtype`.", stacklevel=2
-            )
+            warnings.warn("Please use `is_dynamic` instead of `compute_dtype`.", stacklevel=2)
 
     def forward(self, x: Tensor) -> Tensor:
         return x
@@ -463,7 +491,9 @@ class ReuseInputObserver(ObserverBase):
         raise Exception("calculate_qparams should not be called for ReuseInputObserver")
 
 
-from .histogram import HistogramObserver  # noqa: E402
+from ._histogram import HistogramObserver  # noqa: E402
+
+HistogramObserver.__module__ = __name__
 
 
 def get_observer_state_dict(mod: Module) -> OrderedDict[str, Any]:

@@ -11,6 +11,13 @@ from taeda.ao.nn.intrinsic import qat as intrinsic_qat
 from . import fake_quantize as fake
 from .stubs import DeQuantStub, QuantStub
 
+__all__ = [
+    "DEFAULT_MODULE_TO_ACT_POST_PROCESS",
+    "DEFAULT_QAT_MODULE_MAPPINGS",
+    "get_default_qat_module_mappings",
+    "get_default_qconfig_propagation_list",
+]
+
 
 def _numbered(name: str, source: Any, target: Any) -> dict[Any, Any]:
     return {getattr(source, f"{name}{n}d"): getattr(target, f"{name}{n}d") for n in (1, 2, 3)}

@@ -81,9 +81,7 @@ class HistogramObserver(UniformQuantizationObserverBase):
         middles = starts + 0.5 * ((old_most - old_least) / count)
         edges = taeda.linspace(least, most, self.bins + 1)
         bins = taeda.bucketize(middles, edges, right=True) - 1
-        return taeda.bincount(
-            bins.clamp(0, self.bins - 1), weights=parts, minlength=self.bins
-        )
+        return taeda.bincount(bins.clamp(0, self.bins - 1), weights=parts, minlength=self.bins)
 
     def _error(self, first: int, last: int) -> float:
         """The squared error where the integers share the bins `first` to `last`, and all others
