@@ -16,6 +16,8 @@ OPTIONS = [  # what an `options` argument is in Python
     *(Argument(name, f"{name}?", "None", True) for name in ("dtype", "layout", "device")),
     *(Argument(name, "bool?", "False", True) for name in ("pin_memory", "requires_grad")),
 ]
+# Whose functions are named after them: torch.linalg.inv is called linalg_inv, as in PyTorch.
+PREFIXES = ("linalg", "special", "fft")
 Place = tuple[str, str]  # owner (torch, Tensor, nn.functional, linalg, ...) and name
 
 
@@ -58,3 +60,9 @@ def python_names(ops: list[Op]) -> Names:
     for calls in found.values():  # those of old programs come last, and users are not told of them
         calls.sort(key=lambda call: call.op.hidden)
     return dict(sorted(found.items()))
+
+
+def own_name(place: Place) -> str:
+    """A function's ``__name__``."""
+    owner, name = place
+    return f"{owner}_{name}" if owner in PREFIXES else name

@@ -12,7 +12,7 @@ from collections import defaultdict
 
 from .cpp import Table
 from .headers import source
-from .names import BORROWERS, Call, Names, Place, python_names
+from .names import BORROWERS, Call, Names, Place, own_name, python_names
 from .op import Op
 from .schema import Argument
 from .signatures import docstring, shown
@@ -131,7 +131,9 @@ def _groups(names: Names, entries: dict[Place, Place]) -> list[str]:
         declared.add(f"PyObject* {function}(PyObject*, PyObject* const*, Py_ssize_t, PyObject*);")
         cast = f"reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>({function}))"
         doc = quoted(docstring(*place, calls))
-        tables[place[0]].append(f'{{"{place[1]}", {cast}, METH_FASTCALL | METH_KEYWORDS, {doc}}}')
+        tables[place[0]].append(
+            f'{{"{own_name(place)}", {cast}, METH_FASTCALL | METH_KEYWORDS, {doc}}}'
+        )
     out, groups = [*sorted(declared), "namespace {"], []
     for owner, rows in tables.items():
         table = f"methods_{owner.replace('.', '__')}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import keyword
 
-from .names import Call
+from .names import Call, own_name
 from .op import Op
 from .schema import Argument
 
@@ -24,7 +24,8 @@ def docstring(owner: str, name: str, calls: list[Call]) -> str:
     doc = next((f"\n\n{c.op.doc.strip()}" for c in calls if c.op.doc), "")
     if calls[0].inplace:
         doc = f"\n\nIn-place version of {name[:-1]}."
-    return "\n".join([f"{name}({parameters(owner, calls)})\n--\n", *lines]) + doc
+    parts = [f"{own_name((owner, name))}({parameters(owner, calls)})\n--\n", *lines]
+    return "\n".join(parts) + doc
 
 
 def parameters(owner: str, calls: list[Call]) -> str:

@@ -260,11 +260,12 @@ Frames frames_of(std::string_view name, int64_t n_fft, OptInt hop_length, OptInt
 
 Tensor stft(const Tensor& self, int64_t n_fft, OptInt hop_length, OptInt win_length,
             const Tensor& window, bool center, std::string_view pad_mode, bool normalized,
-            OptBool onesided, OptBool return_complex) {
+            OptBool onesided, OptBool return_complex, OptBool align_to_window) {
   const bool complex = self.is_complex() || (window.defined() && window.is_complex());
   TD_CHECK(return_complex || complex,
            "stft requires the return_complex parameter be given for real inputs, and will further "
            "require that return_complex=True in a future PyTorch release.");
+  TD_CHECK(!center || !align_to_window, "stft align_to_window should only be set when center = false");
   TD_CHECK(is_inexact(self.dtype()), "stft: expected a tensor of floating point or complex values");
   TD_CHECK(self.dim() == 1 || self.dim() == 2, "stft: expected a 1D or 2D tensor");
   const Frames f = frames_of("stft", n_fft, hop_length, win_length, window);
@@ -272,6 +273,9 @@ Tensor stft(const Tensor& self, int64_t n_fft, OptInt hop_length, OptInt win_len
   if (center) {
     const int64_t pad[] = {n_fft / 2, n_fft / 2};
     x = op::pad(x, {pad, 2}, pad_mode, std::nullopt);
+  } else if (align_to_window && *align_to_window) {
+    const int64_t around = n_fft - f.window, pad[] = {around / 2, around - around / 2};
+    x = op::constant_pad_nd(x, {pad, 2}, 0);
   }
   TD_CHECK(n_fft > 0 && n_fft <= x.size(1), "stft: expected 0 < n_fft < {}, but got n_fft={}",
            x.size(1), n_fft);

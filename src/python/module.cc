@@ -34,13 +34,17 @@ void add_generated_functions(PyObject* module) {
   for (const MethodGroup* group = kMethodGroups; group->owner; group++) {
     const std::string_view owner = group->owner;
     if (owner == "Tensor") continue;
+    // torch.linalg.inv is linalg_inv of torch._C._linalg.
+    const bool is_prefixed = owner == "linalg" || owner == "special" || owner == "fft";
+    const size_t prefix = is_prefixed ? owner.size() + 1 : 0;
     // Where pickle finds the function.
+    const std::string path = is_prefixed ? "taeda._C._" : "taeda.";
     PyRef name = PyRef::check(
-        PyUnicode_FromString(owner == "torch" ? "taeda" : ("taeda." + std::string(owner)).c_str()));
+        PyUnicode_FromString(owner == "torch" ? "taeda" : (path + std::string(owner)).c_str()));
     PyObject* dict = owner_dict(group->owner);
     for (PyMethodDef* def = group->methods; def->ml_name; def++) {
       PyRef function = PyRef::check(PyCFunction_NewEx(def, nullptr, name.get()));
-      check_status(PyDict_SetItemString(dict, def->ml_name, function.get()));
+      check_status(PyDict_SetItemString(dict, def->ml_name + prefix, function.get()));
     }
   }
   check_status(PyModule_AddObjectRef(module, "_functions", functions));
