@@ -51,16 +51,9 @@ _COMPILERS = "no extensions of PyTorch's are compiled"
 CONSTANTS = {
     "ao.quantization": (
         "DEFAULT_DYNAMIC_QUANT_MODULE_MAPPINGS DEFAULT_DYNAMIC_SPARSE_QUANT_MODULE_MAPPINGS "
-        "DEFAULT_FLOAT_TO_QUANTIZED_OPERATOR_MAPPINGS DEFAULT_MODULE_TO_ACT_POST_PROCESS "
-        "DEFAULT_QAT_MODULE_MAPPINGS DEFAULT_REFERENCE_STATIC_QUANT_MODULE_MAPPINGS "
-        "DEFAULT_STATIC_QUANT_MODULE_MAPPINGS DEFAULT_STATIC_SPARSE_QUANT_MODULE_MAPPINGS "
-        "default_activation_only_qconfig default_debug_qconfig default_dynamic_qat_qconfig "
-        "default_embedding_qat_qconfig default_embedding_qat_qconfig_4bit "
-        "default_per_channel_qconfig default_per_channel_symmetric_qnnpack_qat_qconfig "
-        "default_per_channel_symmetric_qnnpack_qconfig default_qat_qconfig_v2 "
-        "default_quint8_weight_qconfig default_reuse_input_qconfig "
-        "default_symmetric_qnnpack_qat_qconfig default_symmetric_qnnpack_qconfig "
-        "default_weight_only_qconfig float_qparams_weight_only_qconfig_4bit",
+        "DEFAULT_FLOAT_TO_QUANTIZED_OPERATOR_MAPPINGS "
+        "DEFAULT_REFERENCE_STATIC_QUANT_MODULE_MAPPINGS "
+        "DEFAULT_STATIC_QUANT_MODULE_MAPPINGS DEFAULT_STATIC_SPARSE_QUANT_MODULE_MAPPINGS",
         _QUANTIZED,
     ),
     "quantization": (

@@ -274,6 +274,11 @@ gru.input x(5,2,3), x1(1,2,4), [x(12,3), x(12,4), x(12), x1(12)], True, 1, 0., F
 lstm_cell x(2,3), [x1(2,4), x2(2,4)], x(16,3), x(16,4), x(16), x1(16)
 gru_cell x(2,3), x1(2,4), x(12,3), x(12,4), x(12), x1(12)
 rnn_tanh_cell x(2,3), x1(2,4), x(4,3), x(4,4), x3(4), x1(4)
+multilabel_margin_loss x(3,4), i(5,3,4)-1, 2
+nll_loss2d x(2,4,3,3), i(4,2,3,3)
+fake_quantize_per_tensor_affine x(3,4), 0.1, 3, 0, 20
+fake_quantize_per_tensor_affine_cachemask x(3,4), 0.1, 3, 0, 20
+fake_quantize_per_channel_affine x(3,4), u(4), T.tensor([0,1,2,3]).int(), 1, 0, 9
 absolute x(3,4)
 clip x(3,4), 0., 1.
 divide.Tensor x(3,4), x1(3,4)

@@ -45,6 +45,8 @@ _DECOMPOSED = frozenset(
     """.split()
 )
 _CORE_NAMES = {name.partition(".")[0] for name in _CORE - _DECOMPOSED}
+#: Core ones whose in-place forms are decomposed nevertheless.
+_CORE_NAMES -= {"elu", "gelu", "hardtanh", "leaky_relu"}
 #: Others whose definition is no way to compute them.
 _KEPT = frozenset(
     """

@@ -166,6 +166,17 @@ for _name in ("nll_loss", "nll_loss2d"):
     new(f"{_name}_forward({_NLL}) -> {_NLL_RESULTS}")(_nll)
 
 
+@new(
+    "nll_loss2d(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, "
+    "SymInt ignore_index=-100) -> Tensor"
+)
+def nll_loss2d(
+    x: Tensor, target: Tensor, weight: Any = None, reduction: int = 1, ignore_index: int = -100
+) -> Tensor:
+    """-w[t] x[t] of images"""
+    return _nll(x, target, weight, reduction, ignore_index)[0]
+
+
 def _nll_backward(
     g: Tensor,
     x: Tensor,
@@ -236,3 +247,9 @@ def multilabel_margin_loss_forward(x: Tensor, target: Tensor, reduction: int) ->
     loss = taeda.where(kept, margins, 0).sum([1, 2]) / rows.shape[1]
     loss = reduce(loss, reduction) if x.dim() > 1 else loss.sum()
     return loss, is_target.to(x.dtype).reshape(target.shape)
+
+
+@new("multilabel_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor")
+def multilabel_margin_loss(x: Tensor, target: Tensor, reduction: int = 1) -> Tensor:
+    """The first result of `multilabel_margin_loss_forward`."""
+    return multilabel_margin_loss_forward(x, target, reduction)[0]

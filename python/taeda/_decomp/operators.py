@@ -8,6 +8,7 @@ from . import (  # noqa: F401
     losses,
     norms,
     own,
+    quantization,
     recurrent,
     shapes,
     windows,
