@@ -265,7 +265,8 @@ Tensor stft(const Tensor& self, int64_t n_fft, OptInt hop_length, OptInt win_len
   TD_CHECK(return_complex || complex,
            "stft requires the return_complex parameter be given for real inputs, and will further "
            "require that return_complex=True in a future PyTorch release.");
-  TD_CHECK(!center || !align_to_window, "stft align_to_window should only be set when center = false");
+  TD_CHECK(!center || !align_to_window,
+           "stft align_to_window should only be set when center = false");
   TD_CHECK(is_inexact(self.dtype()), "stft: expected a tensor of floating point or complex values");
   TD_CHECK(self.dim() == 1 || self.dim() == 2, "stft: expected a 1D or 2D tensor");
   const Frames f = frames_of("stft", n_fft, hop_length, win_length, window);

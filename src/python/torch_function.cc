@@ -91,7 +91,8 @@ std::string full_name(PyObject* function) {
   }
   if (module.starts_with("taeda")) module.replace(0, 5, "torch");
   for (const char* owner : {"linalg", "special", "fft"}) {
-    if (module == std::string("torch._C._") + owner) return std::string("torch.") + owner + "." + name;
+    if (module == std::string("torch._C._") + owner)
+      return std::string("torch.") + owner + "." + name;
   }
   return module + "." + name;
 }
