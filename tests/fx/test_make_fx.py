@@ -167,3 +167,12 @@ def test_symbolic_sizes_are_refused():
         make_fx(lambda x: x, tracing_mode="symbolic")
     with pytest.raises(AssertionError, match="Unexpected tracing type"):
         make_fx(lambda x: x, tracing_mode="other")
+
+
+def test_memory_that_is_freed_and_allocated_anew_is_another_tensors():
+    from taeda._subclasses.fake_tensor import FakeTensorMode
+
+    mode = FakeTensorMode()
+    for count in (9, 12, 10, 16, 11, 14) * 5:
+        fake = mode.from_tensor(taeda.ones(count))
+        assert fake.shape == (count,)

@@ -228,9 +228,11 @@ class FakeTensorConverter:
         """The meta storage for a tensor's, as long as a tensor with it lives."""
         real = t.untyped_storage()
         key = real.data_ptr() or id(real)
-        found, users = self._storages.setdefault(
-            key, (_blank(real.nbytes()), WeakIdKeyDictionary())
-        )
+        found, users = self._storages.get(key, (None, ()))
+        # Memory that was freed and allocated anew is another storage.
+        if found is None or not len(users) or found.nbytes() != real.nbytes():
+            found, users = _blank(real.nbytes()), WeakIdKeyDictionary()
+            self._storages[key] = found, users
         users[t] = True
         weakref.finalize(t, self._forget, key)
         return found

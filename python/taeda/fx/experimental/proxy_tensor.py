@@ -144,6 +144,7 @@ class _Recorder(TorchDispatchMode):
             return value.detach()
         with no_dispatch():
             plain = value.detach()
+        self.kept.append(plain)  # its memory too, which `value.data = ...` would give away
         return self.fakes.from_tensor(plain)
 
     def describe(self, node: Any, value: Any) -> None:
