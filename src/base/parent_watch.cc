@@ -40,6 +40,10 @@ class Watches {
   }
 
   void add(pid_t pid);
+  int count() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return static_cast<int>(watches_.size());
+  }
 
  private:
   Watches() {
@@ -122,5 +126,7 @@ void end_with_process(pid_t pid) {
                  static_cast<int64_t>(pid));
   Watches::all().add(pid);
 }
+
+int watching_threads() { return Watches::all().count(); }
 
 }  // namespace taeda

@@ -16,5 +16,7 @@ namespace taeda {
 // watch. ValueError for numbers that can be no other process's; RuntimeError when no thread can be
 // started. Any thread may call it.
 void end_with_process(pid_t pid);
+// How many threads of this process do that.
+int watching_threads();
 
 }  // namespace taeda

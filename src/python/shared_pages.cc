@@ -1,4 +1,5 @@
 // taeda._C._SharedPages: what keeps forked workers from copying the trainer's objects.
+#include "base/parent_watch.h"
 #include "data/page_sharer.h"
 #include "python/arenas.h"
 #include "python/module.h"
@@ -13,8 +14,6 @@ struct PagesObject {
   PyObject_HEAD std::shared_ptr<PageFile> file;
   std::unique_ptr<PageSharer> sharer;  // in a worker
 };
-
-constexpr int kThreads = 2;  // of a worker: this one, and that which ends it with its trainer
 
 PyTypeObject* pages_type = nullptr;
 
@@ -62,7 +61,7 @@ PyObject* pages_start(PyObject* self, PyObject* args) {
   int prefer_memory;
   if (!PyArg_ParseTuple(args, "np:start", &workers, &prefer_memory)) return nullptr;
   cast(self)->sharer = std::make_unique<PageSharer>(
-      cast(self)->file, static_cast<size_t>(workers), kThreads,
+      cast(self)->file, static_cast<size_t>(workers), 1 + watching_threads(),
       prefer_memory ? PageSharer::kMemory : PageSharer::kSpeed, arenas);
   Py_RETURN_NONE;
   TD_PYTHON_CATCH(nullptr)

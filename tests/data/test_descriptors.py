@@ -9,7 +9,8 @@ import resource
 import pytest
 
 from taeda.utils.data import DataLoader
-from taeda.utils.data._utils.processes import WorkerProcess, check_descriptors
+from taeda.utils.data._utils.processes import WorkerProcess
+from taeda.utils.data._utils.start import check_descriptors
 
 pytestmark = pytest.mark.filterwarnings("ignore:This DataLoader will create")
 PROCESSES = ["fork", "forkserver", "spawn"]

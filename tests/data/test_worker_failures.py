@@ -261,26 +261,6 @@ def test_a_hang_is_warned_of_with_the_stack(method, monkeypatch):
     assert method == "thread" or not any(w.is_alive() for w in batches._workers)
 
 
-class Sluggish(data.Dataset):
-    def __len__(self):
-        return 4
-
-    def __getitem__(self, i):
-        time.sleep(0.6)
-        return i
-
-
-def test_slow_samples_are_warned_of_once_a_worker_and_pass(monkeypatch):
-    monkeypatch.setattr(_utils, "HANG_WARNING_INTERVAL", 0.2)
-    kept = DataLoader(
-        Sluggish(), 2, num_workers=1, multiprocessing_context="fork", persistent_workers=True
-    )
-    for _ in range(2):
-        with pytest.warns(UserWarning, match="has been loading") as seen:
-            assert len(list(kept)) == 2
-        assert len([w for w in seen if "has been" in str(w.message)]) == 1
-
-
 def _interrupt(*_):
     raise InterruptedError
 

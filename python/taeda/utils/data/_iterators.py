@@ -51,12 +51,12 @@ def _draw(generator: Any) -> int:
     return int(taeda.empty((), dtype=taeda.int64).random_(generator=generator).item())
 
 
-def warn_of_reading(dataset: Any, samples: int) -> None:
-    """Says that going on takes as long as getting there did."""
+def warn_of_reading(dataset: Any, samples: int, level: int) -> None:
+    """Says that going on takes as long as getting there did, to the caller so many calls up."""
     warnings.warn(
         f"DataLoader.load_state_dict: {type(dataset).__name__} has no state_dict and "
         f"load_state_dict, so that its first {samples} samples are read again to go on after them",
-        stacklevel=6,
+        stacklevel=level,
     )
 
 
@@ -240,7 +240,7 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
             self._drop_last,
         )
         if samples and self._dataset_kind == _DatasetKind.Iterable:
-            warn_of_reading(self._dataset, samples)
+            warn_of_reading(self._dataset, samples, 5)
             self._dataset_fetcher.skip(samples)
         if resume is not None and resume.get("ended"):
             self._dataset_fetcher.ended = True

@@ -19,28 +19,23 @@ from typing import Any
 import taeda
 from taeda._utils import ExceptionWrapper
 
-from ._multiprocess import _MultiProcessingDataLoaderIter, end_at_exit
-from ._utils.seeds import RandomState, state_tensor
-from ._utils.worker import (
-    _RNG,
+from ._utils.at_exit import end_at_exit
+from ._utils.progress import (
     EPOCH_BITS,
     RESUME,
     Abandoned,
     Cell,
     Progress,
     State,
-    Task,
-    WorkerInfo,
-    _IterableDatasetStopIteration,
-    _ResumeIteration,
-    _ThreadInfo,
-    fetch,
-    go_back,
-    make_dataset,
-    make_fetcher,
-    state_of_dataset,
+    stats_of,
     where_in_batch,
 )
+from ._utils.resume import ResumeIteration, go_back
+from ._utils.seeds import RandomState, state_tensor
+from ._utils.start import end_workers
+from ._utils.task import Task, fetch, make_dataset, make_fetcher, state_of_dataset
+from ._utils.worker import _RNG, WorkerInfo, _IterableDatasetStopIteration, _ThreadInfo
+from ._workers import WorkersIter
 
 __all__ = ["_MultiThreadingDataLoaderIter"]
 
@@ -104,6 +99,7 @@ class ThreadWorker:
         self._rng = _make_rng(task.base_seed + worker_id)
         self._first = _rng_state(self._rng)
         self._first_state: Any = None  # of the dataset
+        self._progress = Progress(self._numbers)
         self._fetcher: Any = None
         self._failed: Any = None
         self._ended = False
@@ -149,6 +145,10 @@ class ThreadWorker:
     def where(self, index: Any) -> str:
         """What it does: "loading sample 2 of batch 3 (index 17)"."""
         return where_in_batch(self._numbers, index)
+
+    def stats(self) -> dict[str, Any]:
+        """Its part of ``DataLoader.stats()``."""
+        return {"id": self.id, "pid": self.pid, **stats_of(self._numbers, self.nbytes)}
 
     def stack(self) -> str:
         """The thread's Python stack now."""
@@ -206,12 +206,12 @@ class ThreadWorker:
         if resume is not None and resume.start is not None:
             _restore(self._rng, resume.start)
         self._fetcher = make_fetcher(self._task, make_dataset(self._task, seed), resume)
-        self._fetcher.progress = Progress(self._numbers)
+        self._fetcher.progress = self._progress
         self._ended = False
         if resume is not None and resume.samples > 0 and resume.random is not None:
             _restore(self._rng, resume.random)
 
-    def _resume(self, message: _ResumeIteration) -> None:
+    def _resume(self, message: ResumeIteration) -> None:
         try:
             _restore(self._rng, self._first if message.random is None else message.random)
             go_back(self._task, message, self._first_state)
@@ -228,14 +228,10 @@ class ThreadWorker:
 
     def _answer(self, number: int, index: Any) -> None:
         numbers = self._numbers
-        numbers[Cell.BATCH] = number & ((1 << EPOCH_BITS) - 1)
-        numbers[Cell.SAMPLE] = 0
-        numbers[Cell.STATE] = State.LOADING
-        begin = time.perf_counter_ns()
+        begin = self._progress.begin_batch(number)
         try:
             data = self._failed
             if data is None:
-                self._fetcher.progress.epoch = number >> EPOCH_BITS
                 data = fetch(
                     self._fetcher, index, self._task, self.id, self._where, f"worker {self.id}"
                 )
@@ -244,9 +240,8 @@ class ThreadWorker:
         except BaseException:  # sys.exit in a sample, say, which would end the thread unseen
             at = where_in_batch(numbers, index)
             data = self._wrap(f"\n(worker {self.id}, {at})\n")
-        loaded = time.perf_counter_ns()
+        loaded = self._progress.loaded()
         numbers[Cell.LOADED_NS] += loaded - begin
-        numbers[Cell.STATE] = State.SENDING
         self._ended = isinstance(data, _IterableDatasetStopIteration)
         random_state, state = _rng_state(self._rng), None
         try:
@@ -258,11 +253,10 @@ class ThreadWorker:
         with self._ready:
             self._results.append((number, (data, random_state, state), nbytes))
             self._ready.notify_all()
-        numbers[Cell.BATCHES] += 1
-        numbers[Cell.SENT_NS] += time.perf_counter_ns() - loaded
+        numbers[Cell.SENT_NS] += self._progress.sent() - loaded
 
 
-class _MultiThreadingDataLoaderIter(_MultiProcessingDataLoaderIter):
+class _MultiThreadingDataLoaderIter(WorkersIter):
     """Hands the sampler's indices to threads in turn."""
 
     def _start(self, loader: Any, task: Task) -> None:
@@ -287,5 +281,5 @@ class _MultiThreadingDataLoaderIter(_MultiProcessingDataLoaderIter):
                     f"DataLoader worker thread {i} exited unexpectedly, {worker.where(None)}"
                 )
 
-    def _close_event(self) -> None:
-        pass
+    def _end_workers(self) -> None:
+        end_workers(self._processes)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import os
 import warnings
@@ -11,9 +10,18 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
 from . import _utils
+from ._endless import _ConstantBatchSampler, _InfiniteConstantSampler
 from ._iterators import _BaseDataLoaderIter as _BaseDataLoaderIter
 from ._iterators import _DatasetKind, _SingleProcessDataLoaderIter
 from ._loader_state import check_state, complete_state, is_in_epoch, restore_between_epochs
+from ._options import (
+    check_batch_sampler_options,
+    check_context,
+    check_iterable_options,
+    check_sampler_options,
+    check_worker_options,
+    with_shuffling,
+)
 from ._state import Resuming
 from .dataset import Dataset, IterableDataset
 from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
@@ -27,26 +35,6 @@ _collate_fn_t = Callable[[list[T]], Any]
 default_collate = _utils.collate.default_collate
 default_convert = _utils.collate.default_convert
 get_worker_info = _utils.worker.get_worker_info
-
-
-class _InfiniteConstantSampler(Sampler):
-    """The sampler of an iterable dataset: it decides only how often to ask."""
-
-    def __iter__(self) -> Iterator[None]:
-        return itertools.repeat(None)
-
-    def _iter_from(self, start: int) -> Iterator[None]:
-        return iter(self)
-
-
-class _ConstantBatchSampler(BatchSampler):
-    """Batches of the sampler above, of any size: an iterable dataset may end before they do."""
-
-    def __iter__(self) -> Iterator[Any]:
-        return itertools.repeat(range(self.batch_size))  # only its length is read
-
-    def _iter_from(self, start: int) -> Iterator[Any]:
-        return iter(self)
 
 
 def __getattr__(name: str) -> Any:
@@ -125,9 +113,9 @@ class DataLoader(Generic[T_co]):
         pin_memory_device: str = "",
         in_order: bool = True,
     ) -> None:
-        _check_worker_options(num_workers, timeout, prefetch_factor, persistent_workers)
+        check_worker_options(num_workers, timeout, prefetch_factor, persistent_workers)
         if hasattr(type(dataset), "register_datapipe_as_function"):
-            dataset, shuffle = _with_shuffling(dataset, shuffle)
+            dataset, shuffle = with_shuffling(dataset, shuffle)
         if num_workers > 0 and prefetch_factor is None:
             prefetch_factor = 2
         self.dataset = dataset
@@ -142,24 +130,14 @@ class DataLoader(Generic[T_co]):
         iterable = isinstance(dataset, IterableDataset)
         self._dataset_kind = _DatasetKind.Iterable if iterable else _DatasetKind.Map
         if iterable:
-            shuffle = _check_iterable_options(shuffle, sampler, batch_sampler)
+            shuffle = check_iterable_options(shuffle, sampler, batch_sampler)
         else:
             shuffle = bool(shuffle)
-        if sampler is not None and shuffle:
-            raise ValueError("sampler option is mutually exclusive with shuffle")
         if batch_sampler is not None:
-            if batch_size != 1 or shuffle or sampler is not None or drop_last:
-                raise ValueError(
-                    "batch_sampler option is mutually exclusive "
-                    "with batch_size, shuffle, sampler, and drop_last"
-                )
-            batch_size = None
-            drop_last = False
-        elif batch_size is None and drop_last:
-            raise ValueError(
-                "batch_size=None option disables auto-batching and is mutually exclusive "
-                "with drop_last"
-            )
+            check_batch_sampler_options(batch_size, shuffle, sampler, drop_last)
+            batch_size, drop_last = None, False
+        else:
+            check_sampler_options(batch_size, shuffle, sampler, drop_last)
         if sampler is None:
             if iterable:
                 sampler = _InfiniteConstantSampler()
@@ -213,7 +191,7 @@ class DataLoader(Generic[T_co]):
 
     @multiprocessing_context.setter
     def multiprocessing_context(self, context: Any) -> None:
-        self.__multiprocessing_context = _check_context(context, self.num_workers)
+        self.__multiprocessing_context = check_context(context, self.num_workers)
 
     def _get_iterator(self) -> _BaseDataLoaderIter:
         resume, self._resume = self._resume, None
@@ -337,77 +315,3 @@ class DataLoader(Generic[T_co]):
 def _can_go_on(iterator: Any) -> bool:
     """Whether persistent workers can load another epoch: they live, and are this process's."""
     return iterator is not None and not iterator._shutdown and iterator._owner == os.getpid()
-
-
-def _check_context(context: Any, num_workers: int) -> Any:
-    """A multiprocessing context of a start method's name; "thread" as it is."""
-    if context is None:
-        return None
-    if num_workers == 0:
-        raise ValueError(
-            "multiprocessing_context can only be used with multi-process loading "
-            f"(num_workers > 0), but got num_workers={num_workers}"
-        )
-    if context == "thread":
-        return context
-    import multiprocessing
-    import multiprocessing.context
-
-    if isinstance(context, str):
-        valid = [*multiprocessing.get_all_start_methods(), "thread"]
-        if context not in valid:
-            raise ValueError(
-                "multiprocessing_context option should specify a valid start method in "
-                f"{valid!r}, but got multiprocessing_context={context!r}"
-            )
-        context = multiprocessing.get_context(context)
-    if not isinstance(context, multiprocessing.context.BaseContext):
-        raise TypeError(
-            "multiprocessing_context option should be a valid context object or a string "
-            f"specifying the start method, but got multiprocessing_context={context}"
-        )
-    return context
-
-
-def _check_worker_options(
-    num_workers: int, timeout: float, prefetch_factor: int | None, persistent_workers: bool
-) -> None:
-    if num_workers < 0:
-        raise ValueError(
-            "num_workers option should be non-negative; use num_workers=0 to disable "
-            "multiprocessing."
-        )
-    if timeout < 0:
-        raise ValueError("timeout option should be non-negative")
-    if num_workers == 0 and prefetch_factor is not None:
-        raise ValueError(
-            "prefetch_factor option could only be specified in multiprocessing."
-            "let num_workers > 0 to enable multiprocessing, otherwise set prefetch_factor to None."
-        )
-    if prefetch_factor is not None and prefetch_factor < 0:
-        raise ValueError("prefetch_factor option should be non-negative")
-    if persistent_workers and num_workers == 0:
-        raise ValueError("persistent_workers option needs num_workers > 0")
-
-
-def _with_shuffling(pipe: Any, shuffle: bool | None) -> tuple[Any, bool | None]:
-    """(the pipe, which shuffles as asked if it iterates, what is left to ask of a sampler)"""
-    if not isinstance(pipe, IterableDataset):
-        return pipe, shuffle
-    from .graph_settings import apply_shuffle_settings
-
-    return apply_shuffle_settings(pipe, shuffle), None
-
-
-def _check_iterable_options(shuffle: Any, sampler: Any, batch_sampler: Any) -> bool:
-    for name, value in (
-        ("shuffle", shuffle),
-        ("sampler", sampler),
-        ("batch_sampler", batch_sampler),
-    ):
-        if value is not None and not (name == "shuffle" and value is False):
-            raise ValueError(
-                "DataLoader with IterableDataset: expected unspecified "
-                f"{name} option, but got {name}={value}"
-            )
-    return False
