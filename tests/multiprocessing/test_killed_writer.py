@@ -53,8 +53,9 @@ def test_others_write_on_when_a_writer_is_killed(method, kind):
 
 def send_part(queue, packets):
     """The first packets of a message of ten, with the lock, and no more."""
-    if hasattr(queue, "_sem"):
-        queue._sem.acquire()
+    has_room = hasattr(queue, "_room")
+    if has_room:
+        queue._room.acquire()
     queue._wlock.acquire()
     connection, sent = queue._writer, []
 
@@ -64,7 +65,8 @@ def send_part(queue, packets):
         sent.append(type(connection)._send_beside(connection, buffers, descriptors, flags))
 
     connection._send_beside = send
-    connection.send_bytes(b"x" * (10 * _PACKET_BYTES))
+    number = queue._room.new_number() if has_room else 1
+    connection._send_packets(b"x" * (10 * _PACKET_BYTES), [], number=number)
 
 
 def killed_in_message(context, queue, packets):

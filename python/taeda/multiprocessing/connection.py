@@ -62,7 +62,7 @@ class Connection(_StandardConnection):
         self._packet = bytearray()
         self._unread: list[bytes] = []  # names that were sent and may not be received yet
         self._most_unread = _LEAST_UNREAD
-        self.lost = 0  # messages whose rest has not come
+        self.number = -1  # of the last message that was received
         super().__init__(handle, readable, writable)
 
     def _close(self, _close: Any = os.close) -> None:
@@ -94,7 +94,7 @@ class Connection(_StandardConnection):
         self.send_message(Message(obj))
 
     def send_message(self, message: Message, number: int | None = None) -> None:
-        """Sends what was pickled before, under a number that :meth:`peek_number` gives."""
+        """Sends what was pickled before, under a number that the receiver sees."""
         try:
             descriptors = message.descriptors() if message.names else []
             while len(descriptors) > _MOST_DESCRIPTORS:
@@ -107,13 +107,13 @@ class Connection(_StandardConnection):
             raise
         self._note_unread(message.names)
 
-    def try_send_message(self, message: Message) -> bool:
+    def try_send_message(self, message: Message, number: int | None = None) -> bool:
         """Sends a small message unless it would have to wait."""
         descriptors = message.descriptors() if message.names else []
         if len(message.data) > self._most_bytes or len(descriptors) > _MOST_DESCRIPTORS:
             return False
         try:
-            self._send_packets(message.data, descriptors, socket.MSG_DONTWAIT)
+            self._send_packets(message.data, descriptors, socket.MSG_DONTWAIT, number)
         except OSError:
             return False  # the thread that may wait meets it again and reports it
         self._note_unread(message.names)
@@ -174,19 +174,19 @@ class Connection(_StandardConnection):
         whole, number, size = bytearray(), -1, 0
         while True:
             if number >= 0 and not self._will_go_on():
-                self.lost += 1
                 return None
             of, total, offset, content = self._receive_packet()
             if total == _ONLY_DESCRIPTORS:
                 continue
             if offset == 0:
-                self.lost += number >= 0
                 if len(content) == total:
+                    self.number = of
                     return bytes(content)
                 whole, number, size = bytearray(content), of, total
             elif of == number and offset == len(whole):
                 whole += content
                 if len(whole) == size:
+                    self.number = of
                     return whole
 
     def _will_go_on(self) -> bool:
@@ -208,6 +208,17 @@ class Connection(_StandardConnection):
             if offset == 0 and total != _ONLY_DESCRIPTORS:
                 return number
             self._receive_packet()  # in front of it, or what a killed process left of another
+
+    def next_number(self) -> int | None:
+        """The number of the message of which the next packet is, None where there is no packet; 0
+        where it is of none. Takes nothing, and does not wait."""
+        try:
+            header = self._socket.recv(_HEADER.size, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return None
+        if not header:
+            raise EOFError
+        return _HEADER.unpack(header)[0]
 
     def _receive_packet(self) -> tuple[int, int, int, memoryview]:
         """A packet's header, and its bytes, which hold until the next call. Maps the segments

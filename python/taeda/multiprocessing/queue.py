@@ -8,23 +8,26 @@ that ``put`` does not wait for a reader.
 from __future__ import annotations
 
 import contextlib
-import errno
 import multiprocessing.queues
+import os
 import threading
 import time
 import weakref
+from multiprocessing.context import assert_spawning
 from multiprocessing.reduction import ForkingPickler
-from multiprocessing.util import Finalize, info, is_exiting
+from multiprocessing.synchronize import SEM_VALUE_MAX
+from multiprocessing.util import Finalize, register_after_fork
 from queue import Empty, Full
 from typing import Any
 
+from . import feeder
 from .connection import Pipe
-from .file_lock import FileLock
+from .file_lock import FileLock, LockFile
 from .reductions import Message
+from .room import READERS, WRITERS, Room, new_file
 
 __all__ = ["JoinableQueue", "Queue", "SimpleQueue"]
 
-_END = object()
 _StandardQueue: Any = multiprocessing.queues.Queue  # whose attributes are nowhere declared
 _StandardJoinableQueue: Any = multiprocessing.queues.JoinableQueue
 _StandardSimpleQueue: Any = multiprocessing.queues.SimpleQueue
@@ -37,20 +40,40 @@ class Queue(_StandardQueue):
     _writer: Any
     _rlock: Any
     _wlock: Any
+    _room: Room
     _close: Any
     _unsent: int  # messages that are with the feeding thread
 
     def __init__(self, maxsize: int = 0, *, ctx: Any) -> None:
-        super().__init__(maxsize, ctx=ctx)
-        self._reader.close()
-        self._writer.close()
+        self._maxsize = maxsize if maxsize > 0 else SEM_VALUE_MAX
         self._reader, self._writer = Pipe(duplex=False)
-        self._rlock, self._wlock = FileLock(), FileLock()
+        file = new_file()
+        self._rlock, self._wlock = FileLock(file, READERS), FileLock(file, WRITERS)
+        wakeup = ctx.Semaphore(0) if maxsize > 0 else None
+        self._room = Room(max(maxsize, 0), file, self._wlock, wakeup)
+        self._opid = os.getpid()
+        self._ignore_epipe = False
+        self._reset()
+        register_after_fork(self, Queue._after_fork)
+
+    def __getstate__(self) -> tuple:
+        assert_spawning(self)
+        return (
+            self._ignore_epipe, self._maxsize, self._reader, self._writer, self._rlock,
+            self._wlock, self._room, self._opid,
+        )  # fmt: skip
+
+    def __setstate__(self, state: tuple) -> None:
+        (
+            self._ignore_epipe, self._maxsize, self._reader, self._writer, self._rlock,
+            self._wlock, self._room, self._opid,
+        ) = state  # fmt: skip
         self._reset()
 
     def _reset(self, after_fork: bool = False) -> None:
         super()._reset(after_fork)
         self._reader.writers = self._wlock
+        self._room.reader = self._reader
         self._unsent = 0
 
     def put(self, obj: Any, block: bool = True, timeout: float | None = None) -> None:
@@ -79,29 +102,34 @@ class Queue(_StandardQueue):
             if not self._poll(left):
                 raise Empty
             data = self._reader.receive()
-            lost, self._reader.lost = self._reader.lost, 0
-            with contextlib.suppress(ValueError):  # given back by who could not send the rest
-                for _ in range(lost + (data is not None)):
-                    self._sem.release()
             if data is not None:
+                self._room.received(self._reader.number)
                 return data
+
+    def qsize(self) -> int:
+        """How many objects were put and have not been got."""
+        return self._room.qsize()
+
+    def full(self) -> bool:
+        """Whether there are ``maxsize`` of them."""
+        return self._room.is_full()
 
     def _accept(self, obj: Any, block: bool, timeout: float | None) -> Message:
         if self._closed:
             raise ValueError(f"Queue {self!r} is closed")
-        if not self._sem.acquire(block, timeout):
+        if not self._room.acquire(block, timeout):
             raise Full
         try:
             return Message(obj)
         except BaseException:
-            self._sem.release()
+            self._room.give_back()
             raise
 
     def _pass_on(self, message: Message) -> None:
         """Wants the condition's lock: messages leave in the order of their calls."""
         if self._unsent == 0 and self._wlock.acquire(False):
             try:
-                if self._writer.try_send_message(message):
+                if self._send_now(message):
                     return
             finally:
                 self._wlock.release()
@@ -111,18 +139,26 @@ class Queue(_StandardQueue):
         self._buffer.append(message)
         self._notempty.notify()
 
+    def _send_now(self, message: Message) -> bool:
+        number = self._room.new_number()
+        if self._writer.try_send_message(message, number):
+            self._room.sent()
+            return True
+        self._room.take_back_number()
+        return False
+
     def _start_thread(self) -> None:
         self._buffer.clear()
         self._thread = threading.Thread(
-            target=_feed, args=(weakref.ref(self), *self._parts()), name="QueueFeederThread"
+            target=feeder.feed, args=(weakref.ref(self), *self._parts()), name="QueueFeederThread"
         )
         self._thread.daemon = True
         self._thread.start()
         if not self._joincancelled:
             self._jointhread = Finalize(
-                self._thread, _join, [weakref.ref(self._thread)], exitpriority=-5
+                self._thread, feeder.join, [weakref.ref(self._thread)], exitpriority=-5
             )
-        self._close = Finalize(self, _end, [self._buffer, self._notempty], exitpriority=10)
+        self._close = Finalize(self, feeder.end, [self._buffer, self._notempty], exitpriority=10)
 
     def _parts(self) -> tuple:
         """What the thread needs; it must not keep the queue itself alive."""
@@ -132,7 +168,7 @@ class Queue(_StandardQueue):
             self._reader,
             self._writer,
             self._wlock,
-            self._sem,
+            self._room,
             self._ignore_epipe,
             self._on_queue_feeder_error,
         )
@@ -158,68 +194,33 @@ def _close_ends(queue: Any) -> None:
         queue._writer.close()
 
 
-def _feed(
-    queue: Any,
-    buffer: Any,
-    notempty: Any,
-    reader: Any,
-    writer: Any,
-    write_lock: Any,
-    room: Any,
-    ignore_broken_pipe: bool,
-    on_error: Any,
-) -> None:
-    """Sends the messages in `buffer` until the end of the queue."""
-    while True:
-        with notempty:
-            while not buffer:
-                notempty.wait()
-            message = buffer.popleft()
-        if message is _END:
-            reader.close()
-            writer.close()
-            return
-        try:
-            with write_lock:
-                writer.send_message(message)
-        except Exception as error:
-            if ignore_broken_pipe and getattr(error, "errno", 0) == errno.EPIPE:
-                return
-            if is_exiting():
-                info("error in queue thread: %s", error)
-                return
-            room.release()
-            on_error(error, message)
-        del message
-        with notempty:
-            owner = queue()
-            if owner is not None:
-                owner._unsent -= 1
-            del owner
-
-
-def _join(thread: Any) -> None:
-    living = thread()
-    if living is not None:
-        living.join()
-
-
-def _end(buffer: Any, notempty: Any) -> None:
-    with notempty:
-        buffer.append(_END)
-        notempty.notify()
-
-
 class JoinableQueue(Queue, _StandardJoinableQueue):
     """A queue whose ``join`` waits until ``task_done`` was called for everything put."""
 
+    def __init__(self, maxsize: int = 0, *, ctx: Any) -> None:
+        Queue.__init__(self, maxsize, ctx=ctx)
+
+    def __getstate__(self) -> tuple:
+        return Queue.__getstate__(self)
+
+    def __setstate__(self, state: tuple) -> None:
+        Queue.__setstate__(self, state)
+
     def put(self, obj: Any, block: bool = True, timeout: float | None = None) -> None:
+        """Sends an object, which is a task that is unfinished."""
         message = self._accept(obj, block, timeout)
-        # Without the condition's lock, which a process that is killed meanwhile would keep: join()
-        # looks at the count of unfinished tasks, which grows before anybody can get this one.
         with self._notempty:
-            self._unfinished_tasks.release()
+            self._room.begin_task()  # before anybody can get it
             self._pass_on(message)
+
+    def task_done(self) -> None:
+        """One object that was got has been dealt with; ValueError when called more often."""
+        self._room.end_task()
+
+    def join(self) -> None:
+        """Waits until all have been. Those count no more whose process is killed before it has sent
+        them; those of which the getter is killed stay."""
+        self._room.wait_for_tasks()
 
 
 class SimpleQueue(_StandardSimpleQueue):
@@ -229,11 +230,9 @@ class SimpleQueue(_StandardSimpleQueue):
     _writer: Any
 
     def __init__(self, *, ctx: Any) -> None:
-        super().__init__(ctx=ctx)
-        self._reader.close()
-        self._writer.close()
         self._reader, self._writer = Pipe(duplex=False)
-        self._rlock, self._wlock = FileLock(), FileLock()
+        file = LockFile()
+        self._rlock, self._wlock = FileLock(file, READERS), FileLock(file, WRITERS)
         self._poll = self._reader.poll
         self._reader.writers = self._wlock
 
