@@ -24,7 +24,8 @@ constexpr int64_t kListBudget = 8 << 20;  // bytes that one thread keeps
 constexpr auto kIdle = std::chrono::seconds(10);
 
 struct CpuDevice {
-  struct Event {};  // the CPU has no streams
+  static constexpr int64_t kRounding = 4096;  // a page: no two blocks share one
+  struct Event {};                            // the CPU has no streams
 
   CgroupMemory cgroups{own_cgroups(), "/sys/fs/cgroup"};
   int64_t mapped = 0;
@@ -54,6 +55,8 @@ struct CpuDevice {
   void wait_event(Event&) {}
   std::string name() const { return "CPU"; }
 };
+
+std::atomic<bool (*)(void*)> before_release{nullptr};
 
 std::atomic<bool> forked{
     false};  // this process is a child and still has its parent's cached segments
@@ -301,6 +304,10 @@ void* allocate_cpu(int64_t nbytes) {
 
 void release_cpu(void* memory, int64_t nbytes) {
   if (!memory) return;
+  if (nbytes > kMaxMalloc) {
+    const auto ask = before_release.load(std::memory_order_acquire);
+    if (ask && !ask(memory)) return;
+  }
   if (system_only) {
     count_live(-nbytes);
     return std::free(memory);
@@ -312,6 +319,11 @@ void release_cpu(void* memory, int64_t nbytes) {
   const int which = size_class(nbytes);
   count_live(-class_bytes(which));
   release_to_lists(memory, which);
+}
+
+int64_t cpu_block_bytes(const void* memory) { return cache().allocator.block_bytes(memory); }
+void ask_before_release(bool (*may_be_used_again)(void*)) {
+  before_release.store(may_be_used_again, std::memory_order_release);
 }
 
 void empty_cpu_cache() {

@@ -19,6 +19,13 @@ void* allocate_cpu(int64_t nbytes);
 // `nbytes` as it was asked for.
 void release_cpu(void* memory, int64_t nbytes);
 
+// Bytes of the block above 32 KiB that begins at this address, whole pages that it has to itself;
+// 0 where none does.
+int64_t cpu_block_bytes(const void* memory);
+// From now on each block above 32 KiB that is released is asked about first; what is not to be used
+// again stays as it is.
+void ask_before_release(bool (*may_be_used_again)(void*));
+
 // Gives cached memory back to the system: the caching allocator's and the calling thread's.
 void empty_cpu_cache();
 

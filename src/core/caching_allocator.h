@@ -47,7 +47,13 @@ std::string bytes_text(int64_t bytes);
 template <class Device>
 class CachingAllocator {
  public:
-  static constexpr int64_t kRounding = 512;
+  // Of a block's size, and so of its address: what the device says, or 512.
+  static constexpr int64_t kRounding = [] {
+    if constexpr (requires { Device::kRounding; })
+      return Device::kRounding;
+    else
+      return int64_t{512};
+  }();
   static constexpr int64_t kSmallRequest = 1 << 20;
   static constexpr int64_t kSmallSegment = 2 << 20;
   static constexpr int64_t kMediumRequest = 10 << 20;
@@ -104,6 +110,13 @@ class CachingAllocator {
     }
     block->streams.clear();
     process_events();
+  }
+
+  // The size of the block at this address, 0 where none is.
+  int64_t block_bytes(const void* address) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    const auto it = in_use_.find(const_cast<void*>(address));
+    return it == in_use_.end() ? 0 : it->second->bytes;
   }
 
   // `stream` uses the block besides the stream it was allocated for.

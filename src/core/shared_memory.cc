@@ -2,23 +2,21 @@
 
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <tuple>
 #include <utility>
 
+#include "core/allocator.h"
+#include "core/shared/in_place.h"
 #include "core/shared/table.h"
 #include "taeda/error.h"
 
 namespace taeda {
 namespace {
 
+using shared::Hold;
 using shared::Mapped;
 using shared::SegmentTable;
-
-// What a storage holds: one count of a block.
-struct Hold {
-  Mapped* mapped;
-  uint32_t block;
-};
 
 void release_shared(void* context) {
   const std::unique_ptr<Hold> hold(static_cast<Hold*>(context));
@@ -27,8 +25,11 @@ void release_shared(void* context) {
   table.release(*hold->mapped, hold->block);
 }
 
-const Hold* hold_of(const Storage& storage) {
-  return static_cast<const Hold*>(storage.context_of(release_shared));
+std::optional<Hold> hold_of(const Storage& storage) {
+  if (const void* const hold = storage.context_of(release_shared))
+    return *static_cast<const Hold*>(hold);
+  if (!storage.device().is_cpu()) return std::nullopt;
+  return shared::in_place_hold(storage.data());
 }
 
 char* memory_of(const Hold& hold) {
@@ -94,11 +95,16 @@ void receive(SegmentTable& table, Mapped& mapped, const SharedName& name) {
 
 }  // namespace
 
-void share_memory(Storage& storage) {
+void share_memory(Storage& storage, bool prefer_in_place) {
   if (is_shared(storage)) return;
   TD_CHECK_IMPLEMENTED(storage.device().is_cpu(), "share_memory: a storage on {}",
                        storage.device());
-  std::unique_ptr<Hold> hold = new_block(storage.nbytes());
+  const bool in_place = (prefer_in_place || !storage.resizable()) &&
+                        shared::can_share_in_place(storage.data(), storage.nbytes());
+  // All of the allocator's block, into which the storage may grow.
+  const int64_t nbytes = in_place ? cpu_block_bytes(storage.data()) : storage.nbytes();
+  std::unique_ptr<Hold> hold = new_block(nbytes);
+  if (in_place && shared::share_in_place(storage.data(), nbytes, *hold)) return;
   try {
     storage.replace(memory_of(*hold), release_shared, hold.get());
   } catch (...) {
@@ -113,17 +119,29 @@ Ref<Storage> allocate_shared(int64_t nbytes) {
   return wrap_block(new_block(nbytes), nbytes);
 }
 
-bool is_shared(const Storage& storage) { return hold_of(storage) != nullptr; }
+bool is_shared(const Storage& storage) { return hold_of(storage).has_value(); }
 
 SharedName send_shared(const Storage& storage) {
-  const Hold* const hold = hold_of(storage);
+  const std::optional<Hold> hold = hold_of(storage);
   TD_CHECK(hold, "share_memory: expected a storage in shared memory");
   const shared::Segment& segment = *hold->mapped->segment;
   shared::BlockHeader& block = segment.block(hold->block);
   TD_CHECK(shared::add_message(block),
            "share_memory: too many messages name the same tensor and were not received");
-  return {segment.id(),      block.generation.load(),      storage.nbytes(),      hold->block,
-          segment.creator(), segment.creator_descriptor(), segment.issue_ticket()};
+  return {segment.id(),
+          block.generation.load(),
+          storage.nbytes(),
+          hold->block,
+          segment.creator(),
+          segment.creator_descriptor(),
+          segment.issue_ticket(hold->block)};
+}
+
+void place_message(const SharedName& name, uint32_t place, uint64_t network) {
+  SegmentTable& table = SegmentTable::instance();
+  const std::lock_guard<std::mutex> lock(table.mutex());
+  if (Mapped* const mapped = table.find(name.segment))
+    mapped->segment->set_place(name.ticket, place, network);
 }
 
 void drop_shared(const SharedName& name) {

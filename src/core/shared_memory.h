@@ -17,10 +17,11 @@
 
 namespace taeda {
 
-// Moves a CPU storage's contents to shared memory; nothing happens when they are there already.
-// RuntimeError when memory that others know would have to move, OutOfMemoryError when there is no
-// memory.
-void share_memory(Storage& storage);
+// Makes a CPU storage's memory shared; nothing happens when it is already. Memory of whole pages of
+// our allocator can be shared where it is (core/shared/in_place.h), which is done where others know
+// its address, or where that is preferred since other threads may be writing to it. Other memory
+// moves: RuntimeError when others know its address. OutOfMemoryError when there is no memory.
+void share_memory(Storage& storage, bool prefer_in_place = false);
 // A storage in shared memory from the start, with whatever is in it.
 Ref<Storage> allocate_shared(int64_t nbytes);
 bool is_shared(const Storage& storage);
@@ -40,6 +41,12 @@ struct SharedName {
 // also when the sender ends. RuntimeError for a storage that is not shared, and for a million
 // messages that nobody has received.
 SharedName send_shared(const Storage& storage);
+// Where the message is, so that its memory comes back when it is lost there: with this process
+// until it is sent (kWithSender), or from now on in the Unix socket with this inode, which exists
+// in that network namespace (base/unix_sockets.h); 0: somewhere else. Wants to be said before it is
+// sent.
+constexpr uint32_t kWithSender = ~0u;
+void place_message(const SharedName& name, uint32_t place, uint64_t network);
 // The message will not be sent, or will not be received. Nothing happens when it was received.
 void drop_shared(const SharedName& name);
 // Whether the message may still be received or dropped; false where that is not known.

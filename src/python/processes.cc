@@ -2,6 +2,7 @@
 #include <csignal>
 
 #include "base/parent_watch.h"
+#include "base/unix_sockets.h"
 #include "core/shared_memory.h"
 #include "python/arguments.h"
 #include "python/call.h"
@@ -27,6 +28,31 @@ PyObject* drop_name(PyObject*, PyObject* name) {
   TD_PYTHON_TRY
   drop_shared(shared_name(name));
   Py_RETURN_NONE;
+  TD_PYTHON_CATCH(nullptr)
+}
+// _place_shared(names, inode, network): in which socket messages are; inode -1: with this process.
+PyObject* place_names(PyObject*, PyObject* args) {
+  TD_PYTHON_TRY
+  PyObject* names;
+  long long inode, network;
+  if (!PyArg_ParseTuple(args, "O!LL:_place_shared", &PyList_Type, &names, &inode, &network))
+    return nullptr;
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(names); i++)
+    place_message(shared_name(PyList_GET_ITEM(names, i)),
+                  inode < 0 ? kWithSender : static_cast<uint32_t>(inode),
+                  static_cast<uint64_t>(network));
+  Py_RETURN_NONE;
+  TD_PYTHON_CATCH(nullptr)
+}
+// _find_socket(inode): the network namespace in which a Unix socket exists; 0 where it is not
+// found.
+PyObject* find_socket(PyObject*, PyObject* inode) {
+  TD_PYTHON_TRY
+  const int64_t number = to_int(inode);
+  if (number <= 0 || number >= int64_t{kWithSender}) return PyLong_FromLong(0);
+  UnixSockets sockets;
+  const bool exists = sockets.find(static_cast<uint32_t>(number)) == UnixSockets::State::kExists;
+  return PyLong_FromUnsignedLongLong(exists ? UnixSockets::network() : 0);
   TD_PYTHON_CATCH(nullptr)
 }
 PyObject* is_name_under_way(PyObject*, PyObject* name) {
@@ -77,6 +103,9 @@ PyObject* interrupt_when_dropped(PyObject*, PyObject*) {
 PyMethodDef functions[] = {
     {"_drop_shared", drop_name, METH_O,
      "The message with this name will not be sent, or not be received."},
+    {"_place_shared", place_names, METH_VARARGS,
+     "Says in which socket messages with these names are."},
+    {"_find_socket", find_socket, METH_O, "The network namespace of a Unix socket."},
     {"_is_shared_under_way", is_name_under_way, METH_O,
      "Whether the message with this name may still be received or dropped."},
     {"_is_shared_mapped", is_name_mapped, METH_O, "Whether the name's segment is mapped here."},

@@ -292,13 +292,16 @@ PyObject* copy_of_buffer(PyObject*, PyObject* args, PyObject* kwargs) {
 PyObject* get_shared(PyObject* self, PyObject*) {
   return PyBool_FromLong(is_shared(*cast(self)->storage));
 }
-PyObject* share(PyObject* self, PyObject*) {
+PyObject* share_storage(PyObject* self, bool prefer_in_place) {
   TD_PYTHON_TRY
-  share_memory(*cast(self)->storage);
+  share_memory(*cast(self)->storage, prefer_in_place);
   PyRef::check(PyImport_ImportModule("taeda.multiprocessing"));  // knows how to send it
   return new_ref(self);
   TD_PYTHON_CATCH(nullptr)
 }
+PyObject* share(PyObject* self, PyObject*) { return share_storage(self, false); }
+// The same while other threads may be writing to the memory.
+PyObject* share_in_place(PyObject* self, PyObject*) { return share_storage(self, true); }
 // What a message says of shared memory (SharedName), as bytes.
 PyObject* send(PyObject* self, PyObject*) {
   TD_PYTHON_TRY
@@ -341,6 +344,7 @@ PyMethodDef methods[] = {
     {"__sizeof__", get_sizeof, METH_NOARGS, nullptr},
     {"is_shared", get_shared, METH_NOARGS, nullptr},
     {"share_memory_", share, METH_NOARGS, nullptr},
+    {"_share_memory_in_place", share_in_place, METH_NOARGS, nullptr},
     {"_send", send, METH_NOARGS, nullptr},
     {"_receive", receive, METH_O | METH_STATIC, nullptr},
     {"_new_shared", as_function(new_shared), METH_VARARGS | METH_KEYWORDS | METH_STATIC, nullptr},

@@ -188,7 +188,7 @@ def test_join_waits_for_no_task_that_a_killed_process_kept(method):
 
 
 def end_task_and_die(queue):
-    queue._room._tasks.acquire()
+    queue._room.tasks._lock.acquire()
     os.kill(os.getpid(), signal.SIGKILL)
 
 

@@ -150,6 +150,109 @@ def test_a_sender_that_closes_early_loses_nothing():
     process.join(SECONDS)
 
 
+def send_and_close(method):
+    """The addresses of tensors whose sender has closed its end when their receiver is killed."""
+    context = mp.get_context(method)
+    ours, theirs = context.Pipe()
+    process = context.Process(target=wait, args=(theirs,), daemon=True)
+    process.start()
+    theirs.close()
+    addresses = send(ours.send)
+    ours.close()
+    assert not addresses & blocks_of(4), "they can still be read"
+    process.kill()
+    process.join(SECONDS)
+    return addresses
+
+
+def in_new_memory(target, method):
+    """In a process of its own, in which 80 blocks are more than a segment has."""
+    process = mp.get_context("spawn").Process(target=target, args=(method,))
+    process.start()
+    process.join()
+    assert process.exitcode == 0
+
+
+def close_before_the_kill(method):
+    addresses = send_and_close(method)
+    assert addresses <= blocks_of(80)
+    assert _C._shared_memory_stats()["own_segments"] <= 2
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_messages_come_back_whose_sender_closed_before_the_receiver_was_killed(method):
+    in_new_memory(close_before_the_kill, method)
+
+
+def keep_end(connection, tensors, done):
+    """Sends on what somebody else has made, to one that lives on and reads nothing."""
+    for x in tensors:
+        connection.send(x)
+    done.send(True)
+    time.sleep(1000)
+
+
+def forward_and_die(method):
+    context = mp.get_context(method)
+    ours, theirs = context.Pipe()
+    tensors = [torch.ones(FLOATS).share_memory_() for _ in range(4)]
+    addresses = {x.data_ptr() for x in tensors}
+    sent, done = context.Pipe()
+    sender = context.Process(target=keep_end, args=(theirs, tensors, done), daemon=True)
+    sender.start()
+    theirs.close()
+    assert sent.recv()
+    sender.kill()
+    sender.join(SECONDS)
+    del tensors
+    assert not addresses & blocks_of(80), "the messages can still be read"
+    ours.close()
+    assert addresses <= blocks_of(200)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_messages_of_a_killed_sender_come_back_with_the_end_they_are_in(method):
+    in_new_memory(forward_and_die, method)
+
+
+def put_and_stay(queue, tensors, connection):
+    """Its thread has them, behind a message that nobody reads."""
+    queue.put(bytes(1 << 24))
+    for x in tensors:
+        queue.put(x)
+    connection.send(True)
+    time.sleep(1000)
+
+
+def die_before_sending(method):
+    context = mp.get_context(method)
+    queue = context.Queue()
+    ours, theirs = context.Pipe()
+    tensors = [torch.ones(FLOATS).share_memory_() for _ in range(4)]
+    addresses = {x.data_ptr() for x in tensors}
+    sender = context.Process(target=put_and_stay, args=(queue, tensors, theirs), daemon=True)
+    sender.start()
+    assert ours.recv()
+    sender.kill()
+    sender.join(SECONDS)
+    del tensors
+    assert addresses <= blocks_of(200)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_messages_that_a_killed_sender_had_not_sent_come_back(method):
+    in_new_memory(die_before_sending, method)
+
+
+def test_what_is_in_a_living_socket_stays_however_much_memory_is_wanted():
+    ours, theirs = mp.get_context("fork").Pipe()
+    addresses = send(ours.send)
+    ours.close()
+    kept = [torch.empty(FLOATS).share_memory_() for _ in range(200)]
+    assert not addresses & {x.data_ptr() for x in kept}
+    assert all(theirs.recv().eq(1).all() for _ in range(4))
+
+
 def outnumber():
     """In a process whose memory is new, so that 80 blocks are more than a segment has."""
     x = torch.ones(FLOATS).share_memory_()

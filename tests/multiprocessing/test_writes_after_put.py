@@ -1,8 +1,11 @@
-"""What is written to a tensor after it was sent: seen by the receiver; of memory that cannot move,
-not. Never lost or half there."""
+"""What is written to a tensor after it was sent: seen by the receiver; of small memory that cannot
+move, not. Never lost or half there."""
 
+import multiprocessing
 import threading
+import warnings
 
+import numpy as np
 import pytest
 
 import taeda as torch
@@ -36,6 +39,7 @@ def test_a_write_after_put_is_seen(channel, n):
 
 
 def test_memory_that_cannot_move_is_copied_by_put(channel):
+    """It has pages in common with other tensors."""
     put, get = channel
     x = torch.full((1000,), 1.0)
     alias = x.numpy()
@@ -46,6 +50,97 @@ def test_memory_that_cannot_move_is_copied_by_put(channel):
     assert got.eq(1).all(), "the copy was made by put"
     got.fill_(3)
     assert x.eq(2).all()
+
+
+@pytest.mark.parametrize("n", [20_000, 300_001, 5_000_003])
+def test_memory_that_an_array_looks_at_is_shared_where_it_is(channel, n):
+    put, get = channel
+    x = torch.arange(n, dtype=torch.float32)
+    alias, address = x.numpy(), x.data_ptr()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        put(x)
+    assert x.data_ptr() == address and x.is_shared()
+    alias += 1
+    x.mul_(2)
+    got = get()
+    np.testing.assert_array_equal(got.numpy(), (np.arange(n, dtype=np.float32) + 1) * 2)
+    got.fill_(5)
+    assert alias.min() == alias.max() == 5
+
+
+def send_back(connection):
+    x = connection.recv()
+    x += 1
+    connection.send(x)
+    connection.recv()
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_other_processes_see_writes_through_an_array(method):
+    context = mp.get_context(method)
+    ours, theirs = context.Pipe()
+    process = context.Process(target=send_back, args=(theirs,), daemon=True)
+    process.start()
+    x = torch.zeros(100_000)
+    alias = x.numpy()
+    ours.send(x)
+    back = ours.recv()
+    assert alias.min() == alias.max() == 1
+    alias[:] = 7
+    assert back.eq(7).all() and x.eq(7).all()
+    ours.send(None)
+    process.join(SECONDS)
+
+
+def test_memory_that_was_shared_where_it_is_is_private_again_when_it_is_free():
+    queue = mp.get_context("fork").Queue()
+    addresses = set()
+    for n in range(40):
+        x = torch.full((300_000,), float(n))
+        alias = x.numpy()
+        queue.put(x)
+        addresses.add(x.data_ptr())
+        del x, alias
+        fresh = torch.full((300_000,), -1.0)
+        assert not fresh.is_shared()
+        assert queue.get().eq(n).all()
+        assert fresh.eq(-1).all()
+    assert len(addresses) < 40, "no memory was used again"
+
+
+def test_a_child_and_its_parent_keep_what_was_shared_before_the_fork():
+    context = mp.get_context("fork")
+    x = torch.zeros(100_000)
+    alias = x.numpy()
+    assert x.share_memory_() is x and x.is_shared()
+    process = context.Process(target=alias.fill, args=(9,))
+    process.start()
+    process.join(SECONDS)
+    assert x.eq(9).all()
+
+
+def add_often(alias, times, running):
+    for _ in range(times):
+        np.add(alias, 1, out=alias)
+        running.set()
+
+
+@pytest.mark.parametrize("kind", ["taeda", "standard"])
+def test_no_write_of_a_running_thread_is_lost_while_its_memory_becomes_shared(kind):
+    context = mp.get_context("fork")
+    queue = context.Queue() if kind == "taeda" else multiprocessing.get_context("fork").Queue()
+    for _ in range(10):
+        x = torch.zeros(1_000_000)
+        alias, running = x.numpy(), threading.Event()
+        thread = threading.Thread(target=add_often, args=(alias, 40, running))
+        thread.start()
+        assert running.wait(SECONDS)
+        queue.put(x)
+        thread.join(SECONDS)
+        got = queue.get(timeout=SECONDS)
+        assert alias.min() == alias.max() == 40
+        assert got.eq(40).all()
 
 
 def test_no_write_of_many_threads_is_lost():
@@ -72,8 +167,6 @@ def test_no_write_of_many_threads_is_lost():
 
 
 def test_the_standard_queue_sees_every_write_to_memory_that_is_shared_before():
-    import multiprocessing
-
     queue = multiprocessing.get_context("fork").Queue()
     for n in (1, 1 << 20):
         x = torch.zeros(n).share_memory_()

@@ -49,15 +49,20 @@ def _new_number() -> int:
 
 
 class Connection(_StandardConnection):
-    """One end of a socket pair, whose descriptor it owns."""
+    """One end of a socket pair, whose descriptor it owns; ``peer`` is the inode of the other end,
+    0 where that is not known."""
 
     writers: Any = None  # a lock that who sends to this end has, where several may
 
-    def __init__(self, handle: int, readable: bool = True, writable: bool = True) -> None:
+    def __init__(
+        self, handle: int, readable: bool = True, writable: bool = True, peer: int = 0
+    ) -> None:
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET, 0, handle)
         self._socket.setblocking(True)  # whatever the program's default timeout is
         room = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF)
         self._most_bytes = min(_PACKET_BYTES, room // 2)  # of a packet
+        self.peer = peer
+        self._network = -1  # the peer's namespace; 0: not this process's, -1: not asked yet
         self._sent: set[int] = set()  # descriptors that went this way, or waited in vain
         self._packet = bytearray()
         self._unread: list[bytes] = []  # names that were sent and may not be received yet
@@ -96,7 +101,7 @@ class Connection(_StandardConnection):
     def send_message(self, message: Message, number: int | None = None) -> None:
         """Sends what was pickled before, under a number that the receiver sees."""
         try:
-            descriptors = message.descriptors() if message.names else []
+            descriptors = self._prepare(message) if message.names else []
             while len(descriptors) > _MOST_DESCRIPTORS:
                 header = _HEADER.pack(0, _ONLY_DESCRIPTORS, 0)
                 self._send_beside([header], descriptors[:_MOST_DESCRIPTORS], 0)
@@ -109,7 +114,7 @@ class Connection(_StandardConnection):
 
     def try_send_message(self, message: Message, number: int | None = None) -> bool:
         """Sends a small message unless it would have to wait."""
-        descriptors = message.descriptors() if message.names else []
+        descriptors = self._prepare(message) if message.names else []
         if len(message.data) > self._most_bytes or len(descriptors) > _MOST_DESCRIPTORS:
             return False
         try:
@@ -118,6 +123,13 @@ class Connection(_StandardConnection):
             return False  # the thread that may wait meets it again and reports it
         self._note_unread(message.names)
         return True
+
+    def _prepare(self, message: Message) -> list[int]:
+        """Says where the message will be; the descriptors that go with it."""
+        if self._network < 0:
+            self._network = _C._find_socket(self.peer)
+        message.place(self.peer if self._network else 0, self._network)
+        return message.descriptors()
 
     def _send_packets(
         self, data: Any, descriptors: list[int], flags: int = 0, number: int | None = None
@@ -260,19 +272,21 @@ def Pipe(duplex: bool = True) -> tuple[Connection, Connection]:
     tensor([7., 7., 7.])
     """
     first, second = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    inodes = [os.fstat(end.fileno()).st_ino for end in (first, second)]
     return (
-        Connection(first.detach(), writable=duplex),
-        Connection(second.detach(), readable=duplex),
+        Connection(first.detach(), writable=duplex, peer=inodes[1]),
+        Connection(second.detach(), readable=duplex, peer=inodes[0]),
     )
 
 
-def _rebuild_connection(handle: Any, readable: bool, writable: bool) -> Connection:
-    return Connection(handle.detach(), readable, writable)
+def _rebuild_connection(handle: Any, readable: bool, writable: bool, peer: int) -> Connection:
+    return Connection(handle.detach(), readable, writable, peer)
 
 
 def _reduce_connection(connection: Connection) -> tuple:
     handle = DupFd(connection.fileno())
-    return _rebuild_connection, (handle, connection.readable, connection.writable)
+    args = (handle, connection.readable, connection.writable, connection.peer)
+    return _rebuild_connection, args
 
 
 ForkingPickler.register(Connection, _reduce_connection)

@@ -15,7 +15,7 @@ import time
 import weakref
 from multiprocessing.context import assert_spawning
 from multiprocessing.reduction import ForkingPickler
-from multiprocessing.synchronize import SEM_VALUE_MAX
+from multiprocessing.synchronize import SEM_VALUE_MAX  # type: ignore[attr-defined]
 from multiprocessing.util import Finalize, register_after_fork
 from queue import Empty, Full
 from typing import Any
@@ -210,12 +210,12 @@ class JoinableQueue(Queue, _StandardJoinableQueue):
         """Sends an object, which is a task that is unfinished."""
         message = self._accept(obj, block, timeout)
         with self._notempty:
-            self._room.begin_task()  # before anybody can get it
+            self._room.tasks.begin()  # before anybody can get it
             self._pass_on(message)
 
     def task_done(self) -> None:
         """One object that was got has been dealt with; ValueError when called more often."""
-        self._room.end_task()
+        self._room.tasks.end()
 
     def join(self) -> None:
         """Waits until all have been. Those count no more whose process is killed before it has sent

@@ -29,6 +29,7 @@ from taeda.storage import TypedStorage
 __all__ = ["ForkingPickler", "Message", "init_reductions", "reduce_storage", "reduce_tensor"]
 
 _SEGMENT_BYTES = 16  # of a name: its first part, the segment's id
+_WITH_SENDER = -1  # in place of a socket
 _OWN_MODULES = ("taeda.multiprocessing.", "multiprocessing.")
 
 
@@ -54,6 +55,8 @@ class Message:
             self.drop()
             raise
         self.data = buffer.getbuffer()
+        if self.names:
+            _C._place_shared(self.names, _WITH_SENDER, 0)
         self.storages = pickler.storages
 
     def descriptors(self) -> list[int]:
@@ -61,6 +64,11 @@ class Message:
         names = {name[:_SEGMENT_BYTES]: name for name in self.names}
         found = map(_C._shared_descriptor, names.values())
         return [descriptor for descriptor in found if descriptor >= 0]
+
+    def place(self, socket: int, network: int) -> None:
+        """Says into which socket it will go, by its inode (0: not known) and namespace: what is
+        lost there will not keep its memory."""
+        _C._place_shared(self.names, socket, network)
 
     def drop(self) -> None:
         """Lets go of the memory of a message that will not be sent."""
@@ -100,11 +108,11 @@ def _is_known(kind: type, tensor: Tensor) -> bool:
     return kind.__reduce_ex__ is Tensor.__reduce_ex__ and not is_wrapper(tensor)
 
 
-def _shared(storage: Any) -> Any:
+def _shared(storage: Any, is_written: bool = False) -> Any:
     """The storage in shared memory; a copy, with a warning, of one that cannot move because others
-    know its address."""
+    know its address. ``is_written`` where other threads may be writing to it."""
     try:
-        return storage.share_memory_()
+        return storage._share_memory_in_place() if is_written else storage.share_memory_()
     except taeda.OutOfMemoryError:
         raise
     except RuntimeError:
@@ -172,7 +180,7 @@ def reduce_storage(storage: Any) -> tuple:
     """Moves the storage to shared memory and names it, for multiprocessing's own pickler."""
     if storage.device.type == "meta":
         return UntypedStorage, (storage.nbytes(), "meta")
-    storage = _shared(storage)
+    storage = _shared(storage, is_written=True)  # by whom put() has returned to
     name = storage._send()
     descriptor = _C._shared_descriptor(name)
     popen: Any = context.get_spawning_popen()

@@ -15,26 +15,24 @@ says what has been read, and the locks which processes live.
 from __future__ import annotations
 
 import math
-import os
-import threading
 import time
 from typing import Any
 
 from .file_lock import FileLock, LockFile
+from .senders import FIRST_WORD, MOST_WORDS, Senders
+from .tasks import Tasks
 
-__all__ = ["Room", "new_file"]
+__all__ = ["READERS", "WRITERS", "Room", "new_file"]
 
 READERS, WRITERS = 0, 1  # bytes of the file that are a queue's locks
 _PUTTERS, _TASKS, _COUNTS = 2, 3, 4
-_FIRST_PROCESS = 64  # the byte of the first process's lock, and its word's index
-_MOST_PROCESSES = 1 << 17
 # Indices of words.
 _SENT, _RECEIVED = 0, 1  # the last numbers
 _LOST = 2  # messages up to this number are not in the socket any more
 _TAKEN, _GIVEN_BACK = 3, 4  # room, for the messages sent and those that will be; and such as won't
 _WAITING = 5  # whether a process waits for room
-_PROCESSES = 6  # how many words have been in use
-_UNFINISHED, _DROPPED = 7, 8  # tasks, and those that went with a process and were counted off
+_PROCESSES = 6  # how many processes' words have been in use
+_UNFINISHED, _DROPPED = 7, 8  # tasks
 
 _SECONDS_BETWEEN_LOOKS = 0.05  # of who waits for room, for what a killed process has left
 _SECONDS_FOR_A_LOOK = 0.1  # that another process may take while this one must not wait
@@ -43,7 +41,7 @@ _LONGEST_SLEEP = 0.01
 
 def new_file() -> LockFile:
     """The file of a queue, with its locks and numbers."""
-    return LockFile(_FIRST_PROCESS + _MOST_PROCESSES)
+    return LockFile(FIRST_WORD + MOST_WORDS)
 
 
 class Room:
@@ -60,26 +58,19 @@ class Room:
         self._most, self._file, self._writers, self._wakeup = most, file, writers, wakeup
         self._words = file.words
         self._putters = FileLock(file, _PUTTERS)  # of who waits for room, one at a time
-        self._counts = FileLock(file, _COUNTS)  # nobody waits for anything who has it
-        self._tasks = FileLock(file, _TASKS)
-        self._reset()
+        self._senders = Senders(file, _PROCESSES, FileLock(file, _COUNTS))
+        self.tasks = Tasks(file, _UNFINISHED, _DROPPED, _TASKS)
 
     def __reduce__(self) -> tuple:
         return Room, (self._most, self._file, self._writers, self._wakeup)
-
-    def _reset(self) -> None:
-        self._pid = os.getpid()
-        self._own = -1  # the index of this process's word
-        self._threads = threading.Lock()  # of its updates
 
     # --- putting ---
 
     def acquire(self, block: bool = True, timeout: float | None = None) -> bool:
         """Whether there was room for one message, which is this process's to send now."""
-        if self._own < 0 or self._pid != os.getpid():
-            self._join()
+        self.tasks.drop(self._senders.join())
         if self._most == 0:
-            self._count_own(1)
+            self._senders.count(1)
             return True
         end = math.inf
         if not block or timeout is not None:
@@ -89,7 +80,7 @@ class Room:
         try:
             if not self._wait_for_room(end):
                 return False
-            self._count_own(1)
+            self._senders.count(1)
             self._words[_TAKEN] += 1
             return True
         finally:
@@ -138,8 +129,8 @@ class Room:
 
     def give_back(self) -> None:
         """The message that there was room for will not be sent."""
-        with self._counts:
-            self._count_own(-1)
+        with self._senders.lock:
+            self._senders.count(-1)
             self._words[_GIVEN_BACK] += 1
         self._wake()
 
@@ -156,7 +147,7 @@ class Room:
 
     def sent(self) -> None:
         """The message is in the socket, or lost."""
-        self._count_own(-1)
+        self._senders.count(-1)
 
     def received(self, number: int) -> None:
         """The message with this number is not in the socket any more."""
@@ -180,7 +171,7 @@ class Room:
                 self._putters.release()
         if self._most > 0:
             return max(self._taken(), 0)
-        return max(self._words[_SENT] + sum(map(self._unsent_of, self._all())) - self._read(), 0)
+        return max(self._words[_SENT] + self._senders.total() - self._read(), 0)
 
     def is_full(self) -> bool:
         """Whether the next one that puts must wait."""
@@ -192,8 +183,8 @@ class Room:
         words = self._words
         if self._writers.acquire(False):
             try:
-                with self._counts:
-                    unsent = sum(map(self._unsent_of, self._all()))
+                with self._senders.lock:
+                    unsent = self._senders.total()
                     sent, first = words[_SENT], self._first_in_socket()
                     words[_LOST] = max(self._read(), sent if first is None else first - 1)
                     words[_TAKEN], words[_GIVEN_BACK] = sent + unsent, 0
@@ -208,74 +199,8 @@ class Room:
         except (OSError, EOFError):  # this process has closed its end
             return 0
 
-    def _all(self) -> range:
-        return range(_FIRST_PROCESS, _FIRST_PROCESS + self._words[_PROCESSES])
-
-    def _unsent_of(self, index: int) -> int:
-        """Messages that a process has put and not sent, none of one that has ended."""
-        n = self._words[index]
-        return n if n == 0 or index == self._own or self._file.is_locked(index) else 0
-
-    def _join(self) -> None:
-        """Finds a word for this process, which has its lock as long as it lives."""
-        if self._pid != os.getpid():
-            self._reset()
-        with self._counts, self._threads:
-            if self._own >= 0:
-                return
-            index = _FIRST_PROCESS
-            while not self._file.try_lock(index):
-                index += 1
-            self._file.allocate(index)
-            self._drop_tasks(self._words[index])
-            self._words[index] = 0
-            self._words[_PROCESSES] = max(self._words[_PROCESSES], index + 1 - _FIRST_PROCESS)
-            self._own = index
-
-    def _count_own(self, n: int) -> None:
-        with self._threads:
-            self._words[self._own] += n
-
     # --- tasks, of a JoinableQueue ---
-
-    def begin_task(self) -> None:
-        """One more is unfinished."""
-        with self._tasks:
-            self._words[_UNFINISHED] += 1
-
-    def end_task(self) -> None:
-        """One less; ValueError where there is none."""
-        words = self._words
-        with self._tasks:
-            if words[_UNFINISHED] > 0:
-                words[_UNFINISHED] -= 1
-            elif words[_DROPPED] > 0:
-                words[_DROPPED] -= 1  # its process was killed when it had just sent it
-            else:
-                raise ValueError("task_done() called too many times")
-
-    def _drop_tasks(self, n: int) -> None:
-        words = self._words
-        with self._tasks:
-            n = min(n, words[_UNFINISHED])
-            words[_UNFINISHED] -= n
-            words[_DROPPED] += n
-
-    def _drop_tasks_of_the_dead(self) -> None:
-        """Those that were put and will not be sent."""
-        words = self._words
-        with self._counts:
-            for index in self._all():
-                if words[index] and self._unsent_of(index) == 0:
-                    self._drop_tasks(words[index])
-                    words[index] = 0
 
     def wait_for_tasks(self) -> None:
         """Until none is unfinished."""
-        sleep, look = 0.0001, time.monotonic() + _SECONDS_BETWEEN_LOOKS
-        while self._words[_UNFINISHED] > 0:
-            time.sleep(sleep)
-            sleep = min(2 * sleep, _LONGEST_SLEEP)
-            if time.monotonic() >= look:
-                self._drop_tasks_of_the_dead()
-                look = time.monotonic() + _SECONDS_BETWEEN_LOOKS
+        self.tasks.wait(self._senders.drop_dead)

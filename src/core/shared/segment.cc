@@ -10,10 +10,12 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <map>
 #include <new>
 #include <random>
 
 #include "base/process.h"
+#include "base/unix_sockets.h"
 #include "core/shared/available_memory.h"
 #include "core/shared/memory_file.h"
 #include "taeda/error.h"
@@ -28,6 +30,7 @@ namespace taeda::shared {
 constexpr uint32_t kTicketBits = 12, kTickets = 1u << kTicketBits;
 constexpr uint32_t kMostSerial = (1u << (32 - kTicketBits)) - 1;
 constexpr uint32_t kTicketTries = 64;
+constexpr uint32_t kTicketBeingIssued = 1;  // which is no ticket, since those have serial numbers
 
 struct SegmentHeader {
   uint64_t magic;
@@ -45,13 +48,17 @@ struct SegmentHeader {
   std::array<std::atomic<uint64_t>, kMostProcesses> namespaces;
   std::array<std::atomic<uint32_t>, Segment::kHints> hints;
   std::atomic<uint32_t> tickets_issued;
-  std::array<std::atomic<uint32_t>, kTickets> tickets;  // by the low bits; 0: a free one
+  // By the low bits; 0: a free one, kTicketBeingIssued while the rest is not written yet.
+  std::array<std::atomic<uint32_t>, kTickets> tickets;
+  std::array<std::atomic<uint32_t>, kTickets> ticket_blocks, ticket_places;
+  std::array<std::atomic<int32_t>, kTickets> ticket_senders;  // their slots
+  uint64_t network;                                           // the creator's namespace
 };
 
 namespace {
 
 constexpr uint64_t kMagic = 0x31736761'64656174;  // "taedags1"
-constexpr size_t kHeaderBytes = size_t{64} << 10;
+constexpr size_t kHeaderBytes = size_t{128} << 10;
 constexpr int kSizeSeals = F_SEAL_SHRINK | F_SEAL_GROW;
 static_assert(sizeof(SegmentHeader) <= kHeaderBytes);
 
@@ -149,6 +156,7 @@ std::unique_ptr<Segment> Segment::create(size_t bytes) {
   header->most_blocks = segment->most_blocks_;
   header->creator = own_identity();
   header->creator_namespace = own_namespace();
+  header->network = UnixSockets::network();
   header->creator_descriptor = segment->descriptor_;
   header->magic = kMagic;
   segment->join();
@@ -210,15 +218,24 @@ std::atomic<int64_t>& Segment::most_warm_bytes() const { return header_->most_wa
 std::atomic<uint64_t>& Segment::freed() const { return header_->freed; }
 std::span<std::atomic<uint32_t>, Segment::kHints> Segment::hints() const { return header_->hints; }
 
-uint32_t Segment::issue_ticket() const {
+uint32_t Segment::issue_ticket(uint32_t block) const {
   const uint32_t n = header_->tickets_issued.fetch_add(1);
   for (uint32_t i = 0; i < kTicketTries; i++) {
     const uint32_t index = (n + i) % kTickets;
-    const uint32_t ticket = (n % kMostSerial + 1) << kTicketBits | index;
     uint32_t free = 0;
-    if (header_->tickets[index].compare_exchange_strong(free, ticket)) return ticket;
+    if (!header_->tickets[index].compare_exchange_strong(free, kTicketBeingIssued)) continue;
+    header_->ticket_blocks[index].store(block);
+    header_->ticket_places[index].store(kUnknownPlace);
+    header_->ticket_senders[index].store(slot_);
+    const uint32_t ticket = (n % kMostSerial + 1) << kTicketBits | index;
+    header_->tickets[index].store(ticket);
+    return ticket;
   }
   return 0;
+}
+void Segment::set_place(uint32_t ticket, uint32_t place, uint64_t network) const {
+  if (place != kWithSender && network != header_->network) place = kUnknownPlace;
+  if (ticket != 0) header_->ticket_places[ticket % kTickets].store(place);
 }
 bool Segment::redeem_ticket(uint32_t ticket) const {
   return header_->tickets[ticket % kTickets].compare_exchange_strong(ticket, 0);
@@ -279,6 +296,38 @@ std::vector<int> Segment::dead_slots() const {
     if (!runs(who) || !maps(static_cast<pid_t>(who & kPidMask), name)) dead.push_back(slot);
   }
   return dead;
+}
+
+std::vector<Segment::Message> Segment::unsent_messages(const std::vector<int>& senders) const {
+  std::vector<Message> unsent;
+  for (uint32_t i = 0; !senders.empty() && i < kTickets; i++) {
+    const uint32_t ticket = header_->tickets[i].load();
+    if (ticket < kTickets || header_->ticket_places[i].load() != kWithSender) continue;
+    const int sender = header_->ticket_senders[i].load();
+    const uint32_t index = header_->ticket_blocks[i].load();
+    if (index < blocks_used().load() && std::ranges::count(senders, sender) > 0)
+      unsent.push_back({ticket, index});
+  }
+  return unsent;
+}
+
+// Sockets are asked about after the tickets have been read: one that is new then is in no ticket.
+std::vector<Segment::Message> Segment::lost_messages() const {
+  std::map<uint32_t, std::vector<Message>> by_socket;
+  for (uint32_t i = 0; i < kTickets; i++) {
+    const uint32_t ticket = header_->tickets[i].load();
+    const uint32_t place = header_->ticket_places[i].load();
+    const uint32_t index = header_->ticket_blocks[i].load();
+    if (ticket < kTickets || place == kUnknownPlace || place == kWithSender) continue;
+    if (index < blocks_used().load()) by_socket[place].push_back({ticket, index});
+  }
+  std::vector<Message> lost;
+  if (by_socket.empty() || UnixSockets::network() != header_->network) return lost;
+  UnixSockets sockets;
+  for (const auto& [socket, messages] : by_socket)
+    if (sockets.find(socket) == UnixSockets::State::kGone)
+      lost.insert(lost.end(), messages.begin(), messages.end());
+  return lost;
 }
 
 bool Segment::begin_sweep() {

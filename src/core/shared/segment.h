@@ -67,10 +67,15 @@ class Segment {
 
   // A message that names a block has a ticket, where one is free (0: none). Who receives the
   // message redeems it, or else who sent it and knows that nobody will: true for the one that comes
-  // first, who takes the message off the block's count.
-  uint32_t issue_ticket() const;
+  // first, who takes the message off the block's count. The ticket says where the message is, so
+  // that others may find out too (forget_dead, drop_lost_messages): kUnknownPlace at first.
+  uint32_t issue_ticket(uint32_t block) const;
   bool redeem_ticket(uint32_t ticket) const;
   bool is_issued(uint32_t ticket) const;
+  static constexpr uint32_t kUnknownPlace = 0, kWithSender = ~0u;
+  // The inode of the Unix socket that the message will be read from, which exists in this network
+  // namespace; or one of the above. By who may redeem the ticket, and before the message is sent.
+  void set_place(uint32_t ticket, uint32_t place, uint64_t network) const;
 
   // Makes pages exist, so that writing to them cannot fail. OutOfMemoryError.
   void populate(size_t offset, size_t bytes) const;
@@ -85,16 +90,26 @@ class Segment {
   // Gives up a number, of which no block may have the bit.
   void leave(int slot);
   bool is_reserved(int slot) const;
-  // Takes the bits of processes that no longer run from all blocks and calls free_unused for each;
-  // one process at a time does that.
+  // Takes the bits of processes that no longer run from all blocks, and the messages that they had
+  // not sent, and calls free_unused for each; one process at a time does that.
   template <class FreeUnused>
   void forget_dead(const FreeUnused& free_unused);
+  // The same of messages that are in no socket any more.
+  template <class FreeUnused>
+  void drop_lost_messages(const FreeUnused& free_unused);
 
  private:
   Segment() = default;
   void map_file(size_t size);
   int take_slot(uint64_t identity);
   std::vector<int> dead_slots() const;
+  struct Message {
+    uint32_t ticket, block;
+  };
+  std::vector<Message> unsent_messages(const std::vector<int>& senders) const;
+  std::vector<Message> lost_messages() const;
+  template <class FreeUnused>
+  void drop(const std::vector<Message>& messages, const FreeUnused& free_unused);
   bool begin_sweep();
   void end_sweep();
 
@@ -118,8 +133,23 @@ void Segment::forget_dead(const FreeUnused& free_unused) {
     remove_holders(block(i), bits);
     free_unused(i);
   }
+  drop(unsent_messages(dead), free_unused);
   for (const int slot : dead) leave(slot);
   end_sweep();
+}
+
+template <class FreeUnused>
+void Segment::drop_lost_messages(const FreeUnused& free_unused) {
+  drop(lost_messages(), free_unused);
+}
+
+// A message that has not been received keeps its block, so that the block's generation is its own.
+template <class FreeUnused>
+void Segment::drop(const std::vector<Message>& messages, const FreeUnused& free_unused) {
+  for (const auto& [ticket, index] : messages) {
+    const uint64_t generation = block(index).generation.load();
+    if (redeem_ticket(ticket) && remove_message(block(index), generation)) free_unused(index);
+  }
 }
 
 }  // namespace taeda::shared

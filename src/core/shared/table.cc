@@ -158,6 +158,7 @@ void SegmentTable::reclaim() {
   for (const auto& mapped : segments_) {
     if (!mapped->pool) continue;
     forget_dead(*mapped);
+    mapped->segment->drop_lost_messages([&](uint32_t block) { free_unused(*mapped, block); });
     mapped->pool->collect_all();
     mapped->pool->trim(0);
   }

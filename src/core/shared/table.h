@@ -27,6 +27,12 @@ struct Mapped {
   bool holds(uint32_t block) const { return block < counts.size() && counts[block] > 0; }
 };
 
+// What a storage holds: one count of a block.
+struct Hold {
+  Mapped* mapped;
+  uint32_t block;
+};
+
 class SegmentTable {
  public:
   static SegmentTable& instance();

@@ -60,8 +60,9 @@ class DataLoader(Generic[T_co]):
         collate_fn: makes a batch of a list of samples. Default: ``default_collate``.
         pin_memory: moves tensors to page-locked memory, where there is a CUDA device.
         drop_last: leaves an incomplete last batch out.
-        timeout: seconds to wait for a batch before RuntimeError; 0 waits, and warns with the
-            worker's Python stack when one sample takes longer than 10 seconds.
+        timeout: seconds to wait for a batch before RuntimeError; 0 waits. Either way a worker that
+            hangs is warned of with its Python stack, after 2 to 10 seconds, by what samples took
+            before; later where they take longer than 3.
         worker_init_fn: called in each worker with its number, after it is seeded.
         multiprocessing_context: how workers start: "fork", "forkserver", "spawn", a context of
             ``multiprocessing``, or "thread" for threads of this process. Default: Python's.
@@ -270,7 +271,9 @@ class DataLoader(Generic[T_co]):
         nothing to do. A trainer that waits long while workers do not needs more of them.
         ``pages_dropped`` counts a forked worker's copies of memory pages that it gave up because
         they held what all workers share, ``sharing_skipped`` how often it could not, as with
-        threads of its own.
+        threads of its own. ``copied_bytes`` is how much of the program's memory it has copied by
+        reading objects, as it saw when it looked last, and ``slowest_step_seconds`` what its
+        longest sample took, or to collate or send a batch.
 
         >>> import taeda as torch
         >>> loader = torch.utils.data.DataLoader(range(6), batch_size=2)
