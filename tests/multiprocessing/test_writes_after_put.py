@@ -1,7 +1,10 @@
 """What is written to a tensor after it was sent: seen by the receiver; of small memory that cannot
 move, not. Never lost or half there."""
 
+import ctypes
 import multiprocessing
+import os
+import platform
 import threading
 import warnings
 
@@ -126,6 +129,16 @@ def add_often(alias, times, running):
         running.set()
 
 
+def may_stop_writers():
+    """Whether this process is allowed userfaultfd(2), which sandboxes may forbid."""
+    number = {"x86_64": 323, "aarch64": 282}.get(platform.machine(), -1)
+    descriptor = ctypes.CDLL(None).syscall(number, 1)
+    if descriptor >= 0:
+        os.close(descriptor)
+    return descriptor >= 0
+
+
+@pytest.mark.skipif(not may_stop_writers(), reason="userfaultfd is forbidden")
 @pytest.mark.parametrize("kind", ["taeda", "standard"])
 def test_no_write_of_a_running_thread_is_lost_while_its_memory_becomes_shared(kind):
     context = mp.get_context("fork")
