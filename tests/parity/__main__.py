@@ -1,0 +1,67 @@
+"""Compares taeda with PyTorch on PyTorch's own samples: `make parity N=200000`.
+
+    python -m tests.parity --calls 200000
+    python -m tests.parity --only linalg.svd --dtype float32 --sample 3 --mode gradient
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+from tests.parity import plan, report, runner
+from tests.parity.child import Task
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--calls", type=int, default=200000)
+    parser.add_argument("--seed", type=int, default=0, help="the order of what is called")
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--only", default="", help="a pattern that operators' names match")
+    parser.add_argument("--dtype", default="", help="of one call")
+    parser.add_argument("--sample", type=int, help="of one call")
+    parser.add_argument("--mode", default="", help="one way of calling, such as out or gradient")
+    parser.add_argument("--write", type=Path, help="the results as JSON")
+    parser.add_argument("--all", action="store_true", help="print what has a reason, too")
+    return parser.parse_args()
+
+
+def wanted(args: argparse.Namespace, tasks: list[Task]) -> list[Task]:
+    if args.dtype:
+        tasks = [task for task in tasks if task.dtype in (args.dtype, "")]
+    if args.mode:
+        error = args.mode == "error"
+        tasks = [task for task in tasks if (task.kind == "error") == error]
+    if args.sample is not None:
+        tasks = [Task(**(vars(t) | {"start": args.sample, "count": 1})) for t in tasks]
+    return tasks
+
+
+def run(args: argparse.Namespace) -> runner.Results:
+    results = runner.Results()
+    for number, tasks in enumerate(plan.rounds(args.seed, args.only)):
+        tasks = wanted(args, tasks)
+        tasks = [t for t in tasks if (t.kind, t.entry, t.dtype) not in results.exhausted]
+        if not tasks or results.calls >= args.calls or (number and args.sample is not None):
+            break
+        stop = (lambda: results.calls >= args.calls) if number else lambda: False
+        runner.run(tasks, results, args.processes, args.mode, stop)
+    return results
+
+
+def main() -> int:
+    args = parse()
+    begin = time.time()
+    results = run(args)
+    status = report.show(results, show_all=args.all, complete=not args.only and not args.mode)
+    print(f"{time.time() - begin:.0f} s")
+    if args.write:
+        args.write.write_text(report.compact(results))
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,127 @@
+"""The calls that an entry of a database gives, and what is found when each is made."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import Any
+
+import torch
+
+from tests.parity import databases, derivatives, judge, modes
+from tests.parity.mirror import NotMirrored
+from tests.parity.sides import Side
+from tests.parity.translate import Missing
+
+
+@dataclass(frozen=True)
+class Mode:
+    """A way of calling. `free`: what PyTorch refuses may work."""
+
+    run: Callable[[Any], Any]
+    rules: judge.Rules = field(default_factory=judge.Rules)
+    grad: bool = False
+    free: bool = False
+
+
+_VALUES = judge.Rules(strides=False)
+_ZEROS = judge.Rules(strides=False, zeros=True)
+MODES = {
+    "function": Mode(modes.function),
+    "method": Mode(modes.method, grad=True),
+    "in-place": Mode(modes.in_place),
+    "out": Mode(modes.out),
+    "out strided": Mode(modes.out_strided),
+    "out resized": Mode(modes.out_resized),
+    "out dtype": Mode(modes.out_dtype),
+    "vmap": Mode(modes.vmap, _VALUES, free=True),
+    "gradient": Mode(derivatives.gradient, _VALUES, grad=True, free=True),
+    "double gradient": Mode(derivatives.double_gradient, _ZEROS, grad=True, free=True),
+    "forward": Mode(derivatives.forward, _ZEROS, grad=True, free=True),
+    "forward over reverse": Mode(derivatives.forward_over_reverse, _ZEROS, grad=True, free=True),
+}
+DERIVATIVES = ("gradient", "double gradient", "forward", "forward over reverse")
+# Operators whose results, or what they are resized by, nobody has written to.
+UNDEFINED = re.compile(r"(new_)?empty(_like|_permuted|_strided)?$|resize_(as_)?$")
+
+
+@dataclass
+class Call:
+    """One sample called in one mode."""
+
+    mode: str
+    sample: int
+    run: Callable[[Any], Any]
+    side: Callable[..., Any]
+    rules: judge.Rules
+    free: bool = False
+    words: str = ""
+
+    def theirs(self, double: bool = False) -> judge.Outcome:
+        return judge.observe(lambda: self.run(self.side("torch", double=double)))
+
+    def ours(self) -> judge.Outcome:
+        return judge.observe(lambda: self.run(self.side("taeda")))
+
+
+# A call that says nothing: PyTorch has no such variant, or does not do it itself.
+SKIPPED = (modes.NotApplicable, NotMirrored)
+
+
+def skipped(call: Call, theirs: judge.Outcome) -> bool:
+    if isinstance(theirs.error, SKIPPED):
+        return True
+    return theirs.error is not None and call.free
+
+
+def compare(call: Call, theirs: judge.Outcome, ours: judge.Outcome) -> judge.Findings:
+    if isinstance(ours.error, Missing):
+        return [("missing", str(ours.error))]
+    if theirs.error is not None or ours.error is not None:
+        found = judge.errors(theirs, ours)
+        text = str(ours.error)
+        if call.words and not found and not re.search(call.words, text):
+            found = [("words", f"{text.splitlines()[0][:90]} | PyTorch: {call.words[:90]}")]
+        return found
+    exact = lambda: call.theirs(double=True).value  # noqa: E731
+    return judge.values(ours.value, theirs.value, exact, call.rules)
+
+
+def _modes(info: Any, dtype: torch.dtype) -> Iterator[tuple[str, Mode]]:
+    differentiable = dtype.is_floating_point or dtype.is_complex
+    for name, mode in MODES.items():
+        if name not in DERIVATIVES or (differentiable and info.supports_autograd):
+            yield name, mode
+
+
+def operator_calls(info: Any, dtype: torch.dtype, start: int, count: int) -> Iterator[Call]:
+    """All modes of `count` samples from that of index `start` on."""
+    requires_grad = (dtype.is_floating_point or dtype.is_complex) and info.supports_autograd
+    found = databases.samples(info, dtype, requires_grad, more=True, seed=0)
+    undefined = bool(UNDEFINED.match(info.name))
+    for index, sample in enumerate(islice(found, start, start + count), start):
+        for name, mode in _modes(info, dtype):
+            rules = replace(mode.rules, values=mode.rules.values and not undefined)
+            yield Call(name, index, mode.run, _side_of(info, sample, mode.grad, index), rules, mode.free)
+
+
+def _side_of(info: Any, sample: Any, grad: bool, seed: int) -> Callable[..., Side]:
+    def side(library: str, double: bool = False) -> Side:
+        made = Side(library, info, sample, grad, double)
+        made.seed = seed
+        return made
+
+    return side
+
+
+def error_calls(info: Any, dtype: Any, start: int, count: int) -> Iterator[Call]:
+    """What PyTorch refuses, with the words that its own tests look for."""
+    if info.error_inputs_func is None:
+        return
+    with databases.seeded(databases.title(info), "errors"):
+        found = info.error_inputs("cpu")
+        for index, item in enumerate(islice(found, start, start + count), start):
+            side = _side_of(info, item.sample_input, False, index)
+            yield Call("error", index, modes.function, side, judge.Rules(), words=item.error_regex)

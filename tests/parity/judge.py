@@ -1,0 +1,207 @@
+"""Compares what PyTorch and taeda did: values, dtypes, shapes, strides, exceptions.
+
+Where values differ by more than the dtype's tolerance, both are held against PyTorch's answer in
+double precision; taeda's passes when it is no farther from it than PyTorch's is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+import taeda
+from tests.parity import mirror
+
+# relative and absolute, of the largest magnitude near which an error may come about
+TOLERANCE = {
+    torch.float64: (1e-7, 1e-9),
+    torch.complex128: (1e-7, 1e-9),
+    torch.float32: (2e-4, 2e-5),
+    torch.complex64: (2e-4, 2e-5),
+    torch.float16: (4e-3, 2e-3),
+    torch.bfloat16: (2e-2, 1e-2),
+    torch.complex32: (8e-3, 4e-3),
+}
+
+
+@dataclass
+class Outcome:
+    """What a call gave: a value or an exception."""
+
+    value: Any = None
+    error: BaseException | None = None
+
+
+Findings = list[tuple[str, str]]
+
+
+def observe(call: Callable[[], Any]) -> Outcome:
+    try:
+        return Outcome(call())
+    except Exception as error:
+        return Outcome(error=error)
+
+
+def first_line(error: BaseException) -> str:
+    text = str(error).strip()
+    return f"{type(error).__name__}: {text.splitlines()[0] if text else ''}"[:160]
+
+
+def flat(value: Any) -> list[Any]:
+    """The leaves of nested tuples, lists, dictionaries."""
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if isinstance(value, (tuple, list)):
+        return [leaf for item in value for leaf in flat(item)]
+    return [value]
+
+
+def _same_class(theirs: BaseException, ours: BaseException) -> bool:
+    names = {cls.__name__ for cls in type(ours).__mro__}
+    return type(theirs).__name__ in names
+
+
+def errors(theirs: Outcome, ours: Outcome) -> Findings:
+    """The findings of a call that PyTorch or taeda refused."""
+    if theirs.error is None:
+        assert ours.error is not None
+        return [("refused", first_line(ours.error))]
+    if ours.error is None:
+        return [("accepted", "PyTorch: " + first_line(theirs.error))]
+    if not _same_class(theirs.error, ours.error):
+        return [("class", f"{first_line(ours.error)} | PyTorch: {first_line(theirs.error)}")]
+    return []
+
+
+def _scale(tensor: torch.Tensor) -> float:
+    finite = tensor[torch.isfinite(tensor)]
+    return float(finite.abs().max()) if finite.numel() else 0.0
+
+
+def _wide(tensor: torch.Tensor) -> torch.Tensor:
+    tensor = tensor.detach().resolve_conj().resolve_neg()
+    return tensor.to(torch.complex128 if tensor.is_complex() else torch.float64)
+
+
+def error_of(value: torch.Tensor, truth: torch.Tensor) -> float:
+    """The largest error; infinite where one is finite and the other is not, or another infinity."""
+    value, truth = torch.view_as_real(_wide(value) + 0j), torch.view_as_real(_wide(truth) + 0j)
+    both = torch.isfinite(value) & torch.isfinite(truth)
+    same = (value == truth) | (value.isnan() & truth.isnan()) | both
+    if not bool(same.all()):
+        return math.inf
+    return float((value - truth)[both].abs().max()) if bool(both.any()) else 0.0
+
+
+def close(ours: torch.Tensor, theirs: torch.Tensor) -> bool:
+    if ours.numel() == 0:
+        return True
+    if ours.dtype not in TOLERANCE:
+        return torch.equal(ours, theirs)
+    relative, absolute = TOLERANCE[ours.dtype]
+    if torch.allclose(_wide(ours), _wide(theirs), relative, absolute, equal_nan=True):
+        return True
+    return error_of(ours, theirs) <= absolute + relative * _scale(_wide(theirs))
+
+
+def nearer(ours: torch.Tensor, theirs: torch.Tensor, exact: Any) -> bool:
+    """Whether ours is at most as far from the exact answer as PyTorch's, or within rounding."""
+    if not isinstance(exact, torch.Tensor) or exact.shape != ours.shape:
+        return False
+    if ours.dtype not in TOLERANCE:
+        return False
+    relative, absolute = TOLERANCE[ours.dtype]
+    exact = exact.to(ours.dtype)  # overflows as a result of that dtype would
+    own = error_of(ours, exact)
+    return own <= max(1.5 * error_of(theirs, exact), absolute + relative * _scale(_wide(exact)))
+
+
+def strides(tensor: Any) -> list[int]:
+    """Strides of the dimensions in which there is more than one element."""
+    if tensor.numel() == 0:
+        return []
+    pairs = zip(tensor.shape, tensor.stride(), strict=True)
+    return [stride for size, stride in pairs if size > 1]
+
+
+@dataclass
+class Rules:
+    """What of the outcome is compared."""
+
+    values: bool = True
+    strides: bool = True
+    zeros: bool = False  # None stands for zeros: derivatives of what an output does not depend on
+
+
+def _pair(ours: Any, theirs: Any, exact: Any, rules: Rules) -> Findings:
+    name = str(ours.dtype).replace("taeda", "torch")
+    if name != str(theirs.dtype):
+        return [("dtype", f"{name}, PyTorch {theirs.dtype}")]
+    if tuple(ours.shape) != tuple(theirs.shape):
+        return [("shape", f"{tuple(ours.shape)}, PyTorch {tuple(theirs.shape)}")]
+    found: Findings = []
+    if rules.strides and strides(ours) != strides(theirs):
+        found.append(("strides", f"{tuple(ours.shape)}: {ours.stride()}, PyTorch {theirs.stride()}"))
+    if rules.values:
+        copy = mirror.to_torch(ours)
+        if not close(copy, theirs.detach()) and not nearer(copy, theirs, exact):
+            size = f"error {error_of(copy, theirs):.3g} of {_scale(_wide(theirs)):.3g}"
+            found.append(("value", f"{size} {first_difference(copy, theirs)}"))
+    return found
+
+
+def first_difference(ours: torch.Tensor, theirs: torch.Tensor) -> str:
+    wide = _wide(ours).flatten(), _wide(theirs).flatten()
+    equal = (wide[0] == wide[1]) | (wide[0].isnan() & wide[1].isnan())
+    distance = (wide[0] - wide[1]).abs().nan_to_num(math.inf, math.inf) * ~equal
+    at = int(distance.nan_to_num().argmax())
+    return f"at {at}: {wide[0][at].item():.6g}, PyTorch {wide[1][at].item():.6g}"
+
+
+def _plain(ours: Any, theirs: Any) -> bool:
+    """Whether values that are no tensors agree."""
+    if isinstance(theirs, (float, complex)) and isinstance(ours, type(theirs)):
+        return ours == theirs or abs(ours - theirs) <= 1e-5 + 1e-3 * abs(theirs) or ours != ours
+    if isinstance(theirs, (torch.dtype, torch.device, torch.layout)):
+        return str(ours).replace("taeda", "torch") == str(theirs)
+    return bool(ours == theirs)
+
+
+def values(ours: Any, theirs: Any, exact: Callable[[], Any], rules: Rules) -> Findings:
+    """The findings of two results; `exact` computes PyTorch's in double precision when asked."""
+    left, right = flat(ours), flat(theirs)
+    if len(left) != len(right):
+        return [("structure", f"{len(left)} values, PyTorch {len(right)}")]
+    found: Findings = []
+    for i, (a, b) in enumerate(zip(left, right, strict=True)):
+        if not isinstance(a, taeda.Tensor) or not isinstance(b, torch.Tensor):
+            if rules.zeros and _absent(a, b):
+                continue
+            if isinstance(a, taeda.Tensor) != isinstance(b, torch.Tensor):
+                found.append(("structure", f"{describe(a)}, PyTorch {describe(b)}"))
+            elif rules.values and not _plain(a, b):
+                found.append(("value", f"{a}, PyTorch {b}"[:160]))
+            continue
+        first = _pair(a, b, None, rules)
+        if any(kind == "value" for kind, _ in first):
+            better = flat(observe(exact).value)
+            first = _pair(a, b, better[i] if len(better) == len(right) else None, rules)
+        found += first
+    return list(dict(reversed(found)).items())
+
+
+def _absent(ours: Any, theirs: Any) -> bool:
+    """Whether one is None and the other zeros."""
+    pair = [ours, theirs]
+    others = [item for item in pair if item is not None]
+    return len(others) == 1 and hasattr(others[0], "numel") and not bool(others[0].any())
+
+
+def describe(value: Any) -> str:
+    if isinstance(value, (torch.Tensor, taeda.Tensor)):
+        return f"a tensor {tuple(value.shape)}"
+    return repr(value)[:40]

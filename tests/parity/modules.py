@@ -1,0 +1,116 @@
+"""Modules of PyTorch's database: forward, gradients, evaluation, saved state, refused arguments.
+
+Parameters of both sides are the same numbers: those of PyTorch's module are loaded in taeda's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import Any
+
+import torch
+
+from tests.parity import databases, judge, mirror, modes
+from tests.parity.cases import Call
+from tests.parity.sides import Side
+
+
+def _constructed(side: Side) -> Any:
+    """The module, in the dtype of the sample, with PyTorch's parameters on either side."""
+    arguments = side.sample.constructor_input
+    torch.manual_seed(0)
+    copies = mirror.Copies("torch", side.double)
+    model = side.info.module_cls(*copies(arguments.args), **copies(arguments.kwargs))
+    if not side.taeda:
+        return model.double() if side.double else model
+    cls = side.own(side.info.module_cls)
+    ours = cls(*side.copies(arguments.args), **side.copies(arguments.kwargs))
+    if not any(isinstance(p, torch.nn.UninitializedParameter) for p in model.parameters()):
+        ours.load_state_dict(side.copies(dict(model.state_dict())))
+    return ours
+
+
+def _forward(side: Side, model: Any) -> Any:
+    given = side.sample.forward_input
+    side.lib.manual_seed(0)
+    return model(*side.copies(given.args), **side.copies(given.kwargs))
+
+
+def forward(side: Side) -> Any:
+    return _forward(side, _constructed(side))
+
+
+def evaluation(side: Side) -> Any:
+    return _forward(side, _constructed(side).eval())
+
+
+def gradients(side: Side) -> Any:
+    """Of the arguments and, by name, of the parameters."""
+    model = _constructed(side)
+    outputs = side.differentiable(_forward(side, model))
+    inputs = side.copies((side.sample.forward_input.args, side.sample.forward_input.kwargs))
+    leaves = modes.unique(side.differentiable(inputs) + list(model.parameters()))
+    if not outputs or not leaves or any(hasattr(p, "materialize") for p in leaves):
+        raise modes.NotApplicable
+    return side.lib.autograd.grad(
+        outputs, leaves, side.random(outputs, "cotangent"), allow_unused=True
+    )
+
+
+def state(side: Side) -> Any:
+    """The saved state after a call: buffers are updated, names are in PyTorch's order."""
+    model = _constructed(side)
+    _forward(side, model)
+    found = model.state_dict()
+    return list(found), [value for value in found.values() if isinstance(value, side.tensor)]
+
+
+def text(side: Side) -> Any:
+    return repr(_constructed(side))
+
+
+def refused(side: Side) -> Any:
+    model = _constructed(side)
+    return None if side.sample.forward_input is None else _forward(side, model)
+
+
+MODES: dict[str, Callable[[Side], Any]] = {
+    "module": forward,
+    "module evaluation": evaluation,
+    "module gradient": gradients,
+    "module state": state,
+    "module text": text,
+}
+
+
+def _call(info: Any, sample: Any, index: int, mode: str, run: Any, words: str = "") -> Call:
+    def side(library: str, double: bool = False) -> Side:
+        return Side(library, info, sample, True, double)
+
+    free = mode == "module gradient"
+    return Call(mode, index, run, side, judge.Rules(strides=False), free, words)
+
+
+def calls(info: Any, dtype: torch.dtype, start: int, count: int) -> Iterator[Call]:
+    for training in (True, False) if info.train_and_eval_differ else (True,):
+        with databases.seeded(databases.title(info), str(dtype), training):
+            samples = info.module_inputs_func(
+                info, "cpu", dtype, requires_grad=dtype.is_floating_point, training=training
+            )
+            for index, sample in enumerate(islice(samples, start, start + count), start):
+                for mode, run in MODES.items():
+                    if (mode == "module evaluation") != training or mode == "module text":
+                        yield _call(info, sample, index, mode, run)
+    if start == 0 and info.module_error_inputs_func is not None:
+        yield from _refused(info, dtype)
+
+
+def _refused(info: Any, dtype: torch.dtype) -> Iterator[Call]:
+    with databases.seeded(databases.title(info), "errors"):
+        found = info.module_error_inputs_func(
+            info, "cpu", dtype, requires_grad=False, training=True
+        )
+        for index, item in enumerate(found):
+            sample = item.module_error_input
+            yield _call(info, sample, index, "module error", refused, item.error_regex)

@@ -1,0 +1,104 @@
+"""What a run says: mismatches by operator and aspect, those with a reason apart; and as JSON."""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import json
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from tests.parity.runner import Finding, Results
+
+EXCEPTIONS = Path(__file__).with_name("exceptions.csv")
+CLASSES = {"float64": "float", "float32": "float", "bfloat16": "half", "float16": "half", "": ""}
+
+
+@dataclass(frozen=True)
+class Exception_:
+    """A mismatch with a reason, and one call in which it shows."""
+
+    operator: str
+    aspect: str
+    dtype: str
+    sample: int
+    reason: str
+
+
+def exceptions() -> list[Exception_]:
+    with open(EXCEPTIONS, newline="") as file:
+        rows = list(csv.DictReader(file))
+    return [Exception_(**(row | {"sample": int(row["sample"])})) for row in rows]
+
+
+def grouped(findings: list[Finding]) -> dict[tuple[str, str], list[Finding]]:
+    groups: dict[tuple[str, str], list[Finding]] = defaultdict(list)
+    for finding in findings:
+        groups[finding.task.title, finding.aspect].append(finding)
+    return dict(sorted(groups.items()))
+
+
+def reproduction(finding: Finding) -> str:
+    parts = [f"python -m tests.parity --only '{finding.task.title}'"]
+    if finding.task.dtype:
+        parts.append(f"--dtype {finding.task.dtype}")
+    return " ".join([*parts, f"--sample {finding.sample} --mode '{finding.mode}'"])
+
+
+def _print(group: list[Finding]) -> None:
+    first = group[0]
+    dtypes = " ".join(sorted({finding.task.dtype for finding in group}))
+    print(f"{first.task.title} | {first.aspect} | {len(group)} calls, {dtypes}")
+    print(f"    {first.text}\n    {reproduction(first)}")
+
+
+def show(results: Results, show_all: bool, complete: bool) -> int:
+    """Prints the findings and the sums; 1 where one has no reason or a reason no finding."""
+    reasons = {(item.operator, item.aspect) for item in exceptions()}
+    groups = grouped(results.findings)
+    open_groups = {key: group for key, group in groups.items() if key not in reasons}
+    for group in (groups if show_all else open_groups).values():
+        _print(group)
+    stale = sorted(reasons - groups.keys()) if complete else []
+    for operator, aspect in stale:
+        print(f"{operator} | {aspect} | has a reason in exceptions.csv and no longer differs")
+    by_aspect = Counter(aspect for _, aspect in open_groups)
+    for aspect, count in by_aspect.most_common():
+        print(f"{count:6d} operators: {aspect}")
+    print(
+        f"{results.calls} calls, {results.skipped} more that PyTorch does not do; "
+        f"{len(open_groups)} mismatches without a reason, {len(groups) - len(open_groups)} with one"
+    )
+    if results.oracle_deaths:
+        print(f"PyTorch died in {results.oracle_deaths} calls")
+    return int(bool(open_groups or stale))
+
+
+def _class(dtype: str) -> str:
+    if dtype in CLASSES:
+        return CLASSES[dtype]
+    return "complex" if dtype.startswith("complex") else "integer"
+
+
+def compact(results: Results) -> str:
+    """Counts by operator, mode and class of dtypes, and the mismatches, as JSON."""
+    sums: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(lambda: [0, 0]))
+    for (title, mode, dtype), (calls, bad) in sorted(results.counts.items()):
+        key = f"{mode}:{_class(dtype)}" if mode == "function" else mode
+        sums[title][key][0] += calls
+        sums[title][key][1] += bad
+    lines = {title: dict(modes) for title, modes in sums.items()}
+    found = [
+        [title, aspect, len(group)] for (title, aspect), group in grouped(results.findings).items()
+    ]
+    head = {
+        "date": datetime.date.today().isoformat(),
+        "pytorch": torch.__version__.split("+")[0],
+        "calls": results.calls,
+        "operators": lines,
+        "mismatches": found,
+    }
+    return json.dumps(head, separators=(",", ":")).replace('},"', '},\n"') + "\n"
