@@ -25,6 +25,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--sample", type=int, help="of one call")
     parser.add_argument("--mode", default="", help="one way of calling, such as out or gradient")
     parser.add_argument("--write", type=Path, help="the results as JSON")
+    parser.add_argument("--log", type=Path, help="each finding as it comes")
     parser.add_argument("--all", action="store_true", help="print what has a reason, too")
     return parser.parse_args()
 
@@ -41,7 +42,7 @@ def wanted(args: argparse.Namespace, tasks: list[Task]) -> list[Task]:
 
 
 def run(args: argparse.Namespace) -> runner.Results:
-    results = runner.Results()
+    results = runner.Results(log=open(args.log, "w") if args.log else None)
     for number, tasks in enumerate(plan.rounds(args.seed, args.only)):
         tasks = wanted(args, tasks)
         tasks = [t for t in tasks if (t.kind, t.entry, t.dtype) not in results.exhausted]

@@ -9,6 +9,7 @@ import signal
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import TextIO
 
 from tests.parity import child
 from tests.parity.child import Task
@@ -30,6 +31,10 @@ class Finding:
     def aspect(self) -> str:
         return f"{self.mode} {self.kind}"
 
+    def __str__(self) -> str:
+        task = self.task
+        return f"{task.title}\t{self.aspect}\t{task.dtype}\t{self.sample}\t{self.text}"
+
 
 @dataclass
 class Results:
@@ -43,6 +48,7 @@ class Results:
     skipped: int = 0
     oracle_deaths: int = 0
     exhausted: set[tuple[str, int, str]] = field(default_factory=set)
+    log: TextIO | None = None  # a line for each finding as it comes
 
     def add(self, task: Task, mode: str, sample: int, status: str, found: list) -> None:
         if status == "skipped":
@@ -52,7 +58,13 @@ class Results:
         count = self.counts[task.title, mode, task.dtype]
         count[0] += 1
         count[1] += status == "bad"
-        self.findings += [Finding(task, mode, kind, sample, text) for kind, text in found]
+        for kind, text in found:
+            self.find(Finding(task, mode, kind, sample, text))
+
+    def find(self, finding: Finding) -> None:
+        self.findings.append(finding)
+        if self.log:
+            print(finding, self.calls, file=self.log, flush=True)
 
 
 class Worker:
@@ -96,8 +108,7 @@ class Worker:
         else:
             self.finish(number)
             if what == "harness":
-                finding = Finding(task, "harness", "error", -1, rest[0])
-                self.results.findings.append(finding)
+                self.results.find(Finding(task, "harness", "error", -1, rest[0]))
             elif rest[0] < task.count:
                 self.results.exhausted.add((task.kind, task.entry, task.dtype))
 
@@ -115,7 +126,7 @@ class Worker:
             return False
         if self.current is None:
             text = f"ended with status {status} while samples were made"
-            self.results.findings.append(Finding(self.queue[0][1], "harness", "end", -1, text))
+            self.results.find(Finding(self.queue[0][1], "harness", "end", -1, text))
             self.queue = self.queue[1:]
             if not self.queue:
                 return False

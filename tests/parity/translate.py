@@ -7,9 +7,12 @@ they call taeda.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import importlib
 import types
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -27,7 +30,6 @@ torch torch.nn.functional torch.linalg torch.fft torch.special torch.masked torc
 torch.functional torch.autograd torch.autograd.forward_ad torch.func torch._C._nn torch._C._linalg
 torch._C._fft torch._C._special torch._C._VariableFunctions
 """.split()
-_PLAIN = (int, float, complex, str, bytes, type(None), types.BuiltinMethodType)
 
 
 @functools.cache
@@ -108,6 +110,29 @@ def _of_overload(value: Any) -> Any:
     return getattr(found, overload) if overload else found
 
 
+@contextmanager
+def _generator_restored() -> Iterator[None]:
+    """What the databases call freeze_rng_state."""
+    state = taeda.get_rng_state()
+    try:
+        yield
+    finally:
+        taeda.set_rng_state(state)
+
+
+def _object(value: Any) -> Any:
+    """A module without parameters or a dataclass, made anew with the same attributes."""
+    cls = translate(type(value))
+    if dataclasses.is_dataclass(value):
+        names = [item.name for item in dataclasses.fields(value) if item.init]
+        return cls(**{name: translate(getattr(value, name)) for name in names})
+    made = cls()
+    for name in vars(made).keys() - {"training"}:
+        if not name.startswith("_"):
+            setattr(made, name, getattr(value, name))
+    return made
+
+
 def translate(value: Any) -> Any:
     """What stands for PyTorch's `value` with taeda; other values are returned as they are."""
     if isinstance(value, types.ModuleType):
@@ -122,10 +147,13 @@ def translate(value: Any) -> Any:
         return taeda.Tensor
     if id(value) in _paths() and callable(value):
         return reach(_paths()[id(value)])
+    if isinstance(value, torch.nn.Module) or dataclasses.is_dataclass(type(value)):
+        return _object(value)
     if isinstance(value, types.FunctionType):
+        if value.__name__ == "freeze_rng_state":
+            return _generator_restored
         name = value.__module__ or ""
-        ours = name.startswith("torch.testing._internal") or value.__closure__
-        if ours and not name.startswith("torch._"):
+        if name.startswith("torch.testing._") or value.__closure__:
             return _function(value)
         if name.startswith("torch."):
             return reach(f"{name}.{value.__qualname__}")
