@@ -91,8 +91,10 @@ def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, 
         all(size >= 0 for size in sizes),
         lambda: f"'shape' cannot have negative values, but got {tuple(sizes)}",
     )
-    steps = (math.prod(sizes[dim + 1 :]) for dim in range(len(sizes)))
-    found = indices.to(torch.int64)
-    return tuple(
-        torch.floor_divide(found, step) % size for step, size in zip(steps, sizes, strict=True)
-    )
+    if not sizes:
+        return ()
+    device = indices.device
+    steps = [math.prod(sizes[dim + 1 :]) for dim in range(len(sizes))]
+    found = indices.to(torch.int64).unsqueeze(-1)
+    found = torch.floor_divide(found, torch.tensor(steps, device=device))
+    return torch.remainder(found, torch.tensor(sizes, device=device)).unbind(-1)

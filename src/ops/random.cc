@@ -133,9 +133,8 @@ Tensor normal_(const Tensor& self, double mean, double std, Generator* generator
   check_floating("normal_kernel_cpu", self);
   Generator& source = drawing("normal_", self, generator);
   if (is_complex(self.dtype())) {
-    // The variance is that of both parts together.
-    TD_CHECK(mean == 0, "normal_: complex tensors need a mean of 0, got {}", mean);
-    kernels::random_normal(view_of(parts_of(self)), 0, std / std::sqrt(2.0), source);
+    // The variance is that of both parts together; either part has the mean.
+    kernels::random_normal(view_of(parts_of(self)), mean, std / std::sqrt(2.0), source);
   } else {
     kernels::random_normal(view_of(self), mean, std, source);
   }

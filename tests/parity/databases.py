@@ -6,6 +6,7 @@ not bring; of it only a base class of test cases is used while the databases are
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import sys
 import types
@@ -25,6 +26,7 @@ def _stand_in_for_expecttest() -> None:
     sys.modules["expecttest"] = module
 
 
+@functools.cache
 def operators() -> list[Any]:
     """PyTorch's OpInfos of dense tensors; those that compile for CUDA are left out."""
     _stand_in_for_expecttest()
@@ -33,6 +35,7 @@ def operators() -> list[Any]:
     return [info for info in op_db if not info.name.startswith("jiterator")]
 
 
+@functools.cache
 def modules() -> list[Any]:
     _stand_in_for_expecttest()
     from torch.testing._internal.common_modules import module_db
@@ -40,6 +43,7 @@ def modules() -> list[Any]:
     return list(module_db)
 
 
+@functools.cache
 def optimizers() -> list[Any]:
     _stand_in_for_expecttest()
     from torch.testing._internal.common_optimizers import optim_db
@@ -67,7 +71,7 @@ def seeded(*parts: Any) -> Iterator[None]:
     import torch
 
     seed = seed_of(*parts)
-    torch.manual_seed(seed)
+    torch.default_generator.manual_seed(seed)  # torch.manual_seed formats a stack for each GPU
     random.seed(seed)
     np.random.seed(seed)
     yield

@@ -64,7 +64,7 @@ def _applied(side: Side, arguments: Any) -> list[Any]:
     first, args, kwargs = arguments
     op = side.variant("op")
     assert op is not None
-    side.lib.manual_seed(0)
+    side.reseed()
     return mirror.tensors(side.processed(op(first, *args, **kwargs)), side.tensor)
 
 
@@ -86,5 +86,5 @@ def forward_over_reverse(side: Side) -> Any:
         if not outputs:
             raise NotApplicable
         cotangents = side.random(outputs, "cotangent")
-        first = side.lib.autograd.grad(outputs, duals, cotangents, allow_unused=True)
+        first = side.lib.autograd.grad(outputs, duals, cotangents, create_graph=True, allow_unused=True)
         return _tangents(side, [grad for grad in first if grad is not None])

@@ -129,5 +129,5 @@ def vmap(side: Side) -> Any:
             assert op is not None
             return side.processed(op(first, *args, **kwargs))
 
-        side.lib.manual_seed(0)
+        side.reseed()
         return side.own(mirror.torch.vmap)(one, in_dims=dim)(*stacked)

@@ -19,7 +19,7 @@ from tests.parity.sides import Side
 def _constructed(side: Side) -> Any:
     """The module, in the dtype of the sample, with PyTorch's parameters on either side."""
     arguments = side.sample.constructor_input
-    torch.manual_seed(0)
+    torch.default_generator.manual_seed(0)
     copies = mirror.Copies("torch", side.double)
     model = side.info.module_cls(*copies(arguments.args), **copies(arguments.kwargs))
     if not side.taeda:
@@ -33,7 +33,7 @@ def _constructed(side: Side) -> Any:
 
 def _forward(side: Side, model: Any) -> Any:
     given = side.sample.forward_input
-    side.lib.manual_seed(0)
+    side.reseed()
     return model(*side.copies(given.args), **side.copies(given.kwargs))
 
 

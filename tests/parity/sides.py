@@ -34,7 +34,11 @@ class Side:
         """New copies of all arguments, and the generator's first numbers."""
         library = "taeda" if self.taeda else "torch"
         self.copies = mirror.Copies(library, self.double, self.grad)
-        self.lib.manual_seed(0)
+        self.reseed()
+
+    def reseed(self) -> None:
+        """The generator's first numbers."""
+        self.lib.default_generator.manual_seed(0)
 
     def own(self, value: Any) -> Any:
         return translate(value) if self.taeda else value

@@ -39,12 +39,12 @@ def _hash_tensor(
     kept = [d for d in range(self.dim()) if d not in reduced]
     rows = _bits(self).permute(*kept, *reduced) if self.dim() else _bits(self)
     sizes = [self.size(d) for d in kept]
-    rows = rows.reshape(*sizes, math.prod(self.size(d) for d in reduced))
+    rows = rows.reshape(*sizes, math.prod(self.size(d) for d in reduced) if self.dim() else 1)
     while (size := rows.size(-1)) > 1:  # each half with the other
         half = rows[..., : size // 2] ^ rows[..., size // 2 : size // 2 * 2]
         rows = torch.cat([half, rows[..., -1:]], -1) if size % 2 else half
     result = rows.squeeze(-1).view(torch.uint64)
-    for d in reduced if keepdim else ():
+    for d in reduced if keepdim and self.dim() else ():
         result = result.unsqueeze(d)
     return result
 

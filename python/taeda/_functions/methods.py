@@ -53,7 +53,13 @@ def module_load(self: Tensor, other: Tensor, assign: bool = False) -> Tensor:
 
 def polygamma_(self: Tensor, n: int) -> Tensor:
     """torch.polygamma(n, self), in place."""
-    return self.copy_(torch.polygamma(n, self.clone()))  # backward reads the copy
+    result = torch.polygamma(n, self.clone())  # backward reads the copy
+    if not torch.can_cast(result.dtype, self.dtype):
+        raise RuntimeError(
+            f"result type {result.dtype._class_name} can't be cast to the desired output type "
+            f"{self.dtype._class_name}"
+        )
+    return self.copy_(result)
 
 
 def float_power_(self: Tensor, exponent: Any) -> Tensor:

@@ -278,7 +278,8 @@ class Shift {
 
   // A result with the dimensions that a sample's has.
   Tensor restore(const Tensor& result) const {
-    if (lifts() && result.numel() == call_.size()) return op::reshape(result, {call_.size()});
+    if (lifts() && result.numel() == call_.size() && result.dim() > 1)
+      return op::select(result, 1, 0);
     if (!flattens_ || !keeps_) return result;
     return pad_dims(op::reshape(result, {call_.size()}), ndim_);
   }

@@ -1,0 +1,165 @@
+"""The part of docs/coverage.md that says what of each operator agrees with PyTorch.
+
+`make parity` calls taeda and PyTorch with PyTorch's own samples and writes tools/data/parity.json: for
+each entry of PyTorch's database the calls made and those that differ, by way of calling.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections import defaultdict
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "tools" / "data" / "parity.json"
+EXCEPTIONS = ROOT / "tests" / "parity" / "exceptions.csv"
+# Column -> the ways of calling that it sums up, as in tests/parity/cases.py.
+COLUMNS = {
+    "float": ("function:float",),
+    "half": ("function:half",),
+    "complex": ("function:complex",),
+    "integer": ("function:integer",),
+    "gradient": ("gradient",),
+    "double": ("double gradient",),
+    "forward": ("forward", "forward over reverse"),
+    "vmap": ("vmap",),
+    "method": ("method",),
+    "in-place": ("in-place",),
+    "out=": ("out", "out strided", "out resized", "out dtype"),
+    "errors": ("error",),
+}
+
+
+@dataclass
+class Cell:
+    """Calls made, calls that differ, and whether all that differs has a reason."""
+
+    calls: int = 0
+    bad: int = 0
+    explained: bool = True
+
+    def __str__(self) -> str:
+        if not self.calls:
+            return ""
+        if not self.bad:
+            return "yes"
+        return f"{self.bad}/{self.calls}" + ("*" if self.explained else "")
+
+
+@dataclass
+class Row:
+    name: str
+    group: str
+    cells: dict[str, Cell] = field(default_factory=lambda: {name: Cell() for name in COLUMNS})
+
+    @property
+    def called(self) -> bool:
+        return any(cell.calls for cell in self.cells.values())
+
+    @property
+    def passes(self) -> bool:
+        """In every column that applies."""
+        return self.called and not any(cell.bad for cell in self.cells.values())
+
+    @property
+    def explained(self) -> bool:
+        """It passes, or each difference has its reason."""
+        return self.called and all(cell.explained for cell in self.cells.values())
+
+
+def reasons() -> list[dict[str, str]]:
+    with open(EXCEPTIONS, newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def _owner(title: str, names: set[str]) -> str:
+    """The operator of an entry such as `linalg.norm.subgradients_at_zero`."""
+    while title and title not in names:
+        title = title.rpartition(".")[0]
+    return title
+
+
+def _fill(row: Row, title: str, modes: dict[str, list[int]], unexplained: set[tuple]) -> None:
+    for column, ways in COLUMNS.items():
+        cell = row.cells[column]
+        for way in ways:
+            calls, bad = modes.get(way, (0, 0))
+            cell.calls, cell.bad = cell.calls + calls, cell.bad + bad
+            if bad and (title, way.partition(":")[0]) in unexplained:
+                cell.explained = False
+
+
+def rows(operators: list[dict[str, str]], results: dict[str, Any]) -> list[Row]:
+    found = {row["name"]: Row(row["name"], row["group"]) for row in operators}
+    known = {(row["operator"], row["aspect"]) for row in reasons()}
+    unexplained = {
+        (title, aspect.rpartition(" ")[0])
+        for title, aspect, _ in results["mismatches"]
+        if (title, aspect) not in known
+    }
+    for title, modes in results["operators"].items():
+        owner = _owner(title, found.keys())
+        if owner:
+            _fill(found[owner], title, modes, unexplained)
+    return list(found.values())
+
+
+def _summary(table: list[Row]) -> str:
+    text = "| group | operators | pass in every column | the rest has reasons | do not pass |\n"
+    text += "|---|---:|---:|---:|---|\n"
+    groups: dict[str, list[Row]] = defaultdict(list)
+    for row in table:
+        groups[row.group].append(row)
+    for group, members in sorted(groups.items()):
+        passing = sum(row.passes for row in members)
+        reasoned = sum(row.explained and not row.passes for row in members)
+        failing = [f"`{row.name}`" for row in members if not row.explained]
+        listed = ", ".join(failing) or "none"
+        text += f"| {group} | {len(members)} | {passing} | {reasoned} | {listed} |\n"
+    return text
+
+
+def _table(table: list[Row]) -> str:
+    text = "| operator | " + " | ".join(COLUMNS) + " |\n|---|" + "---|" * len(COLUMNS) + "\n"
+    for row in sorted(table, key=lambda row: (row.group, row.name)):
+        cells = "|".join(str(cell) for cell in row.cells.values())
+        text += f"|{row.name}|{cells}|\n"
+    return text
+
+
+def _reasons() -> str:
+    text = "| operator | what differs | reason |\n|---|---|---|\n"
+    for row in reasons():
+        text += f"| `{row['operator']}` | {row['aspect']} | {row['reason']} |\n"
+    return text
+
+
+def page(operators: list[dict[str, str]]) -> str:
+    results = json.loads(RESULTS.read_text())
+    table = rows(operators, results)
+    passing = sum(row.passes for row in table)
+    reasoned = sum(row.explained for row in table)
+    crashes = sum(aspect.endswith((" crash", " hang")) for _, aspect, _ in results["mismatches"])
+    return f"""
+## What agrees with PyTorch
+
+`make parity` calls each of PyTorch's operators in taeda and in PyTorch {results["pytorch"]}, with the samples of
+PyTorch's own database of operators. On {results["date"]} it made {results["calls"]:,} calls; {crashes or "none"} of them
+crashed. **{passing} of {len(table)} rows pass in every column that applies**, {reasoned} when a difference that has a
+reason counts as passed.
+
+{_summary(table)}
+What differs and why:
+
+{_reasons()}
+### Operator by operator
+
+`yes`: all calls agreed. `2/30`: two of thirty calls differ, with `*` where the reason is above. Nothing:
+PyTorch has no such variant. The first four columns are values, dtype, shape and strides by the dtype of
+the arguments; `forward` is forward mode, also over reverse; `errors` are wrong arguments, which must
+raise the exception of PyTorch's class.
+
+{_table(table)}"""
