@@ -15,6 +15,7 @@
 #include "op/any.h"
 #include "op/cat.h"
 #include "op/clone.h"
+#include "op/diag_embed.h"
 #include "op/diagonal.h"
 #include "op/eq.h"
 #include "op/eye.h"
@@ -25,14 +26,17 @@
 #include "op/logical_not.h"
 #include "op/logical_or.h"
 #include "op/lt.h"
+#include "op/mH.h"
 #include "op/matmul.h"
 #include "op/mul.h"
 #include "op/narrow.h"
 #include "op/ne.h"
 #include "op/new_zeros.h"
+#include "op/real.h"
 #include "op/reshape.h"
 #include "op/sum.h"
 #include "op/to_dtype.h"
+#include "op/tril.h"
 #include "op/zeros.h"
 #include "ops/batching/level.h"
 #include "ops/contract.h"
@@ -233,8 +237,24 @@ Tensor _linalg_cofactors_tangent(const Tensor& tangent, const Tensor& a) {
   return op::_linalg_cofactors_tangent_value(tangent, a);
 }
 std::tuple<Tensor, Tensor> linalg_slogdet(const Tensor& a) { return op::_linalg_slogdet_value(a); }
-Tensor linalg_pinv(const Tensor& self, OptDouble atol, OptDouble rtol, bool) {
-  return op::_linalg_pinv_value(self, atol, rtol);
+
+namespace {
+
+// The Hermitian matrix whose lower triangle is that of `a`; only the diagonal's real part counts.
+Tensor hermitian_from_lower(const Tensor& a) {
+  const Tensor below = op::tril(a, -1);
+  const Tensor both = op::add(below, op::mH(below), Scalar(1));
+  const Tensor diagonal = op::real(op::diagonal(a, 0, -2, -1));
+  return op::add(both, op::diag_embed(diagonal, 0, -2, -1), Scalar(1));
+}
+
+}  // namespace
+
+Tensor linalg_pinv(const Tensor& self, OptDouble atol, OptDouble rtol, bool hermitian) {
+  TD_CHECK(!hermitian || self.size(-1) == self.size(-2),
+           "linalg.pinv: A must be batches of square matrices, but they are {} by {} matrices",
+           self.size(-2), self.size(-1));
+  return op::_linalg_pinv_value(hermitian ? hermitian_from_lower(self) : self, atol, rtol);
 }
 
 namespace {

@@ -24,7 +24,10 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--dtype", default="", help="of one call")
     parser.add_argument("--sample", type=int, help="of one call")
     parser.add_argument("--mode", default="", help="one way of calling, such as out or gradient")
-    parser.add_argument("--write", type=Path, help="the results as JSON")
+    parser.add_argument("--minutes", type=float, default=1e9, help="stop after these")
+    parser.add_argument(
+        "--write", type=Path, help="the results as JSON; with --only, they replace those in it"
+    )
     parser.add_argument("--log", type=Path, help="each finding as it comes")
     parser.add_argument("--all", action="store_true", help="print what has a reason, too")
     return parser.parse_args()
@@ -43,13 +46,19 @@ def wanted(args: argparse.Namespace, tasks: list[Task]) -> list[Task]:
 
 def run(args: argparse.Namespace) -> runner.Results:
     results = runner.Results(log=open(args.log, "w") if args.log else None)
+    end = time.time() + 60 * args.minutes
     for number, tasks in enumerate(plan.rounds(args.seed, args.only)):
         tasks = wanted(args, tasks)
         tasks = [t for t in tasks if (t.kind, t.entry, t.dtype) not in results.exhausted]
-        if not tasks or results.calls >= args.calls or (number and args.sample is not None):
+        if not tasks or (number and args.sample is not None):
             break
-        stop = (lambda: results.calls >= args.calls) if number else lambda: False
+
+        def stop(enough: int = args.calls if number else 1 << 60) -> bool:
+            return results.calls >= enough or time.time() > end
+
         runner.run(tasks, results, args.processes, args.mode, stop)
+        if stop(args.calls):
+            break
     return results
 
 
@@ -60,7 +69,8 @@ def main() -> int:
     status = report.show(results, show_all=args.all, complete=not args.only and not args.mode)
     print(f"{time.time() - begin:.0f} s")
     if args.write:
-        args.write.write_text(report.compact(results))
+        before = args.write.read_text() if args.only and args.write.exists() else ""
+        args.write.write_text(report.compact(results, before))
     return status
 
 

@@ -22,9 +22,9 @@ TOLERANCE = {
     torch.complex128: (1e-7, 1e-9),
     torch.float32: (2e-4, 2e-5),
     torch.complex64: (2e-4, 2e-5),
-    torch.float16: (4e-3, 2e-3),
+    torch.float16: (1e-2, 5e-3),
     torch.bfloat16: (2e-2, 1e-2),
-    torch.complex32: (8e-3, 4e-3),
+    torch.complex32: (1e-2, 5e-3),
 }
 
 

@@ -16,36 +16,45 @@ from tests.parity.cases import Call
 from tests.parity.sides import Side
 
 
-def _constructed(side: Side) -> Any:
+class ModuleSide(Side):
+    """A side that knows the module's dtype."""
+
+    def __init__(self, library: str, info: Any, sample: Any, double: bool, dtype: Any) -> None:
+        super().__init__(library, info, sample, True, double)
+        self.dtype = mirror.DOUBLE.get(dtype, dtype) if double else dtype
+
+
+def _constructed(side: ModuleSide) -> Any:
     """The module, in the dtype of the sample, with PyTorch's parameters on either side."""
     arguments = side.sample.constructor_input
     torch.default_generator.manual_seed(0)
     copies = mirror.Copies("torch", side.double)
-    model = side.info.module_cls(*copies(arguments.args), **copies(arguments.kwargs))
+    model = side.info.module_cls(*copies(arguments.args), **copies(arguments.kwargs)).to(side.dtype)
     if not side.taeda:
-        return model.double() if side.double else model
+        return model
     cls = side.own(side.info.module_cls)
     ours = cls(*side.copies(arguments.args), **side.copies(arguments.kwargs))
+    ours = ours.to(side.own(side.dtype))
     if not any(isinstance(p, torch.nn.UninitializedParameter) for p in model.parameters()):
         ours.load_state_dict(side.copies(dict(model.state_dict())))
     return ours
 
 
-def _forward(side: Side, model: Any) -> Any:
+def _forward(side: ModuleSide, model: Any) -> Any:
     given = side.sample.forward_input
     side.reseed()
     return model(*side.copies(given.args), **side.copies(given.kwargs))
 
 
-def forward(side: Side) -> Any:
+def forward(side: ModuleSide) -> Any:
     return _forward(side, _constructed(side))
 
 
-def evaluation(side: Side) -> Any:
+def evaluation(side: ModuleSide) -> Any:
     return _forward(side, _constructed(side).eval())
 
 
-def gradients(side: Side) -> Any:
+def gradients(side: ModuleSide) -> Any:
     """Of the arguments and, by name, of the parameters."""
     model = _constructed(side)
     outputs = side.differentiable(_forward(side, model))
@@ -58,7 +67,7 @@ def gradients(side: Side) -> Any:
     )
 
 
-def state(side: Side) -> Any:
+def state(side: ModuleSide) -> Any:
     """The saved state after a call: buffers are updated, names are in PyTorch's order."""
     model = _constructed(side)
     _forward(side, model)
@@ -66,16 +75,16 @@ def state(side: Side) -> Any:
     return list(found), [value for value in found.values() if isinstance(value, side.tensor)]
 
 
-def text(side: Side) -> Any:
+def text(side: ModuleSide) -> Any:
     return repr(_constructed(side))
 
 
-def refused(side: Side) -> Any:
+def refused(side: ModuleSide) -> Any:
     model = _constructed(side)
     return None if side.sample.forward_input is None else _forward(side, model)
 
 
-MODES: dict[str, Callable[[Side], Any]] = {
+MODES: dict[str, Callable[[Any], Any]] = {
     "module": forward,
     "module evaluation": evaluation,
     "module gradient": gradients,
@@ -84,9 +93,11 @@ MODES: dict[str, Callable[[Side], Any]] = {
 }
 
 
-def _call(info: Any, sample: Any, index: int, mode: str, run: Any, words: str = "") -> Call:
-    def side(library: str, double: bool = False) -> Side:
-        return Side(library, info, sample, True, double)
+def _call(
+    info: Any, dtype: Any, sample: Any, index: int, mode: str, run: Any, words: str = ""
+) -> Call:
+    def side(library: str, double: bool = False) -> ModuleSide:
+        return ModuleSide(library, info, sample, double, dtype)
 
     free = mode == "module gradient"
     return Call(mode, index, run, side, judge.Rules(strides=False), free, words)
@@ -101,7 +112,7 @@ def calls(info: Any, dtype: torch.dtype, start: int, count: int) -> Iterator[Cal
             for index, sample in enumerate(islice(samples, start, start + count), start):
                 for mode, run in MODES.items():
                     if (mode == "module evaluation") != training or mode == "module text":
-                        yield _call(info, sample, index, mode, run)
+                        yield _call(info, dtype, sample, index, mode, run)
     if start == 0 and info.module_error_inputs_func is not None:
         yield from _refused(info, dtype)
 
@@ -113,4 +124,4 @@ def _refused(info: Any, dtype: torch.dtype) -> Iterator[Call]:
         )
         for index, item in enumerate(found):
             sample = item.module_error_input
-            yield _call(info, sample, index, "module error", refused, item.error_regex)
+            yield _call(info, dtype, sample, index, "module error", refused, item.error_regex)

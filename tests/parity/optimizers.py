@@ -84,9 +84,11 @@ def _given(side: OptimizerSide, value: Any) -> Any:
         return {key: _given(side, item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return type(value)(_given(side, item) for item in value)
-    if isinstance(value, torch.nn.Parameter) and side.taeda:
+    if isinstance(value, torch.Tensor) and side.taeda:
         if id(value) not in side.parameters:
-            side.parameters[id(value)] = side.lib.nn.Parameter(side.copies(value.detach()))
+            made = side.copies(value.detach())
+            parameter = isinstance(value, torch.nn.Parameter)
+            side.parameters[id(value)] = side.lib.nn.Parameter(made) if parameter else made
         return side.parameters[id(value)]
     return value
 

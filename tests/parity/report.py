@@ -83,22 +83,31 @@ def _class(dtype: str) -> str:
     return "complex" if dtype.startswith("complex") else "integer"
 
 
-def compact(results: Results) -> str:
-    """Counts by operator, mode and class of dtypes, and the mismatches, as JSON."""
+def counts(results: Results) -> dict[str, dict[str, list[int]]]:
+    """For each entry and way of calling, [calls, calls that differ]."""
     sums: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(lambda: [0, 0]))
     for (title, mode, dtype), (calls, bad) in sorted(results.counts.items()):
         key = f"{mode}:{_class(dtype)}" if mode == "function" else mode
         sums[title][key][0] += calls
         sums[title][key][1] += bad
-    lines = {title: dict(modes) for title, modes in sums.items()}
+    return {title: dict(modes) for title, modes in sums.items()}
+
+
+def compact(results: Results, before: str = "") -> str:
+    """Counts by entry and way of calling, and the mismatches, as JSON. What `before`, an earlier
+    JSON, says of other entries is kept."""
+    old = json.loads(before) if before else {"operators": {}, "mismatches": []}
+    entries = counts(results)
     found = [
         [title, aspect, len(group)] for (title, aspect), group in grouped(results.findings).items()
     ]
+    found += [row for row in old["mismatches"] if row[0] not in entries]
+    entries = dict(sorted((old["operators"] | entries).items()))
     head = {
         "date": datetime.date.today().isoformat(),
         "pytorch": torch.__version__.split("+")[0],
-        "calls": results.calls,
-        "operators": lines,
-        "mismatches": found,
+        "calls": sum(made for modes in entries.values() for made, _ in modes.values()),
+        "operators": entries,
+        "mismatches": sorted(found),
     }
     return json.dumps(head, separators=(",", ":")).replace('},"', '},\n"') + "\n"

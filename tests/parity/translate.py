@@ -96,7 +96,11 @@ def _function(function: types.FunctionType) -> types.FunctionType:
         except Missing:
             pass  # a NameError when it is used, if it is
     for cell, old in zip(cells, function.__closure__ or (), strict=True):
-        cell.cell_contents = translate(old.cell_contents)
+        try:
+            cell.cell_contents = translate(old.cell_contents)
+        except Missing:
+            del _functions[id(function)]
+            raise
     made.__defaults__ = tuple(map(translate, function.__defaults__ or ())) or None
     return made
 
@@ -147,7 +151,7 @@ def translate(value: Any) -> Any:
         return taeda.Tensor
     if id(value) in _paths() and callable(value):
         return reach(_paths()[id(value)])
-    if isinstance(value, torch.nn.Module) or dataclasses.is_dataclass(type(value)):
+    if type(value).__module__.startswith("torch.nn.") and not isinstance(value, torch.Tensor):
         return _object(value)
     if isinstance(value, types.FunctionType):
         if value.__name__ == "freeze_rng_state":

@@ -361,7 +361,7 @@ class Optimizer:
             param_group["params"] = [param for _, param in params]
         if self.param_groups:
             if ("param_names" in self.param_groups[0]) != ("param_names" in param_group):
-                without = "with names while original is not" if any(named) else "without names"
+                without = "with names" if any(named) else "without names"
                 raise ValueError(
                     "all optimizer param groups should be with/without names. "
                     f"cannot add param group {without} to the optimizer"
@@ -417,6 +417,8 @@ def check_not_negative(value: float, text: str) -> None:
 
 
 def check_betas(betas: tuple) -> None:
+    if isinstance(betas[0], Tensor) != isinstance(betas[1], Tensor):
+        raise ValueError("betas must be either both floats or both Tensors")
     for i in (0, 1):
         if not 0.0 <= betas[i] < 1.0:
             raise ValueError(f"Invalid beta parameter at index {i}: {betas[i]}")

@@ -315,6 +315,8 @@ def rrelu(
     >>> torch.nn.functional.rrelu(torch.tensor([-1., 2.]), lower=0.1, upper=0.3)
     tensor([-0.2000,  2.0000])
     """
+    if lower > upper:
+        raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     if has("rrelu"):
         return (raw_("rrelu") if inplace else raw("rrelu"))(input, lower, upper, training)
     if not training:

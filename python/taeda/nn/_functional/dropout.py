@@ -129,7 +129,7 @@ def dropout1d(
     if input.dim() == 3:
         return _feature_dropout(input, p, training, inplace)
     result = _feature_dropout(input.unsqueeze(0), p, training, inplace)
-    return result.squeeze(0)
+    return input if inplace else result.squeeze(0)
 
 
 def dropout2d(
@@ -188,4 +188,4 @@ def dropout3d(
     if input.dim() == 5:
         return _feature_dropout(input, p, training, inplace)
     result = _feature_dropout(input.unsqueeze(0), p, training, inplace)
-    return result.squeeze(0)
+    return input if inplace else result.squeeze(0)

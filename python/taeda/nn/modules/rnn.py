@@ -645,12 +645,16 @@ class RNNCellBase(Module):
             raise RuntimeError(
                 f"input has inconsistent input_size: got {input.size(1)} expected {self.input_size}"
             )
-        expected = (input.size(0), self.hidden_size)
         for i, h in enumerate(state):
-            if h.shape != expected:
+            if h.size(0) != input.size(0):
                 raise RuntimeError(
-                    f"hidden{i} has inconsistent size: got {list(h.shape)}, expected "
-                    f"{list(expected)}"
+                    f"Input batch size {input.size(0)} doesn't match hidden{i} batch size "
+                    f"{h.size(0)}"
+                )
+            if h.size(1) != self.hidden_size:
+                raise RuntimeError(
+                    f"hidden{i} has inconsistent hidden_size: got {h.size(1)}, "
+                    f"expected {self.hidden_size}"
                 )
         # Looked up directly, unless another object took the name (a parametrization).
         own = self._parameters
