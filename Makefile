@@ -12,7 +12,7 @@ CONFIGURE = cmake -G Ninja -S . -DCMAKE_PREFIX_PATH=$(CURDIR)/.venv \
   -DPython_EXECUTABLE=$(CURDIR)/$(PY)
 
 .DEFAULT_GOAL := build
-.PHONY: build setup test demo lint format bench programs suites fuzz fuzz-readers asan asan-core tsan tsan-core wheel wheels docs docs-coverage docs-errors clean help
+.PHONY: build setup test demo lint format bench programs suites fuzz parity fuzz-readers asan asan-core tsan tsan-core wheel wheels docs docs-coverage docs-errors clean help
 
 $(READY): tools/bootstrap.sh tools/requirements.txt
 	@tools/bootstrap.sh
@@ -47,6 +47,10 @@ N ?= 100000
 SEED ?= 0
 fuzz: build ## odd arguments to everything public: N=1000000 calls, SEED=1
 	@PYTHONPATH=$(BUILD)/python $(PY) -m tests.fuzz --calls $(N) --seed $(SEED)
+
+parity: build ## PyTorch's own samples of all operators, modules and optimizers, beside PyTorch: N=200000 calls
+	@PYTHONPATH=$(CURDIR)/$(BUILD)/python $(PY) -m tests.parity --calls $(N) --seed $(SEED) \
+	  --processes $(JOBS) --write tools/data/parity.json
 
 fuzz-readers: build ## damaged files to every reader, in Python and in C++: N=1000000 files, SEED=1
 	@ninja -C $(BUILD) -j $(JOBS) fuzzers

@@ -21,6 +21,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "bench"))
+import parity_page  # noqa: E402
 import public_names  # noqa: E402
 from table import replace_between  # noqa: E402
 
@@ -151,7 +152,8 @@ def page(package: Any) -> str:
     text = f"""# Coverage of PyTorch's interface
 
 Made by `make docs-coverage` from the built package. A name counts as there when it can
-be reached and does more than raise; whether it does what PyTorch's does is what the tests say.
+be reached and does more than raise; whether it does what PyTorch's does is what "What agrees with
+PyTorch" says.
 
 {summary(package)}
 
@@ -167,6 +169,7 @@ be reached and does more than raise; whether it does what PyTorch's does is what
         missing = sorted(name for name in names if not operator_exists(package, name))
         listed = ", ".join(f"`{name}`" for name in missing) or "none"
         text += f"| {group} | {len(names) - len(missing)} of {len(names)} | {listed} |\n"
+    text += parity_page.page(operators)
     text += (
         "\n## Names that programs use and taeda lacks\n\nThe number of programs is in brackets.\n"
     )

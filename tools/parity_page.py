@@ -1,7 +1,7 @@
 """The part of docs/coverage.md that says what of each operator agrees with PyTorch.
 
-`make parity` calls taeda and PyTorch with PyTorch's own samples and writes tools/data/parity.json: for
-each entry of PyTorch's database the calls made and those that differ, by way of calling.
+`make parity` calls taeda and PyTorch with PyTorch's own samples and writes tools/data/parity.json:
+for each entry of PyTorch's database the calls made and those that differ, by way of calling.
 """
 
 from __future__ import annotations
@@ -137,19 +137,40 @@ def _reasons() -> str:
     return text
 
 
+HEAD = """`make parity` calls each of PyTorch's operators in taeda and in PyTorch {pytorch}, with
+the samples of PyTorch's own databases of operators, modules and optimizers. The calls of which this
+page tells, {calls:,} of them, were made on {date}; {deaths} crashed or hung. **{passing} of {rows}
+rows pass in every column that applies**, {reasoned} when a difference that has a reason counts as
+passed. Of {refused} wrong arguments {texts} raise an exception whose text has PyTorch's words."""
+LEGEND = """`yes`: all calls agreed. `2/30`: two of thirty calls differ, with `*` where each
+reason is above. Nothing: PyTorch has no such variant, or does not do it either. The first four
+columns are values, dtype, shape and strides by the dtype of the arguments; `forward` is forward
+mode, also over reverse; `errors` are wrong arguments, which must raise the exception of PyTorch's
+class."""
+
+
+def _head(results: dict[str, Any], table: list[Row]) -> str:
+    deaths = sum(aspect.endswith((" crash", " hang")) for _, aspect, _ in results["mismatches"])
+    refused = sum(modes.get("error", (0, 0))[0] for modes in results["operators"].values())
+    other = sum(n for _, aspect, n in results["mismatches"] if aspect == "error words")
+    return HEAD.format(
+        **results,
+        deaths=deaths or "none",
+        passing=sum(row.passes for row in table),
+        reasoned=sum(row.explained for row in table),
+        rows=len(table),
+        refused=refused,
+        texts=refused - other,
+    )
+
+
 def page(operators: list[dict[str, str]]) -> str:
     results = json.loads(RESULTS.read_text())
     table = rows(operators, results)
-    passing = sum(row.passes for row in table)
-    reasoned = sum(row.explained for row in table)
-    crashes = sum(aspect.endswith((" crash", " hang")) for _, aspect, _ in results["mismatches"])
     return f"""
 ## What agrees with PyTorch
 
-`make parity` calls each of PyTorch's operators in taeda and in PyTorch {results["pytorch"]}, with the samples of
-PyTorch's own database of operators. On {results["date"]} it made {results["calls"]:,} calls; {crashes or "none"} of them
-crashed. **{passing} of {len(table)} rows pass in every column that applies**, {reasoned} when a difference that has a
-reason counts as passed.
+{_head(results, table)}
 
 {_summary(table)}
 What differs and why:
@@ -157,9 +178,6 @@ What differs and why:
 {_reasons()}
 ### Operator by operator
 
-`yes`: all calls agreed. `2/30`: two of thirty calls differ, with `*` where the reason is above. Nothing:
-PyTorch has no such variant. The first four columns are values, dtype, shape and strides by the dtype of
-the arguments; `forward` is forward mode, also over reverse; `errors` are wrong arguments, which must
-raise the exception of PyTorch's class.
+{LEGEND}
 
 {_table(table)}"""

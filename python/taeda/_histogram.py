@@ -168,8 +168,9 @@ def histogram(
         weights = weight.reshape(-1)
     hist, (edges,) = _histogram(points, [bins], range, weights, density)
     if out is not None:
-        for given, value in zip(out, (hist, edges)):
-            given.resize_(value.shape).copy_(value)
+        from taeda._functions.copies import _write
+
+        _write("histogram", (hist, edges), out)
         hist, edges = out
     return _HistogramResult(hist, edges)
 

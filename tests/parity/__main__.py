@@ -1,7 +1,7 @@
 """Compares taeda with PyTorch on PyTorch's own samples: `make parity N=200000`.
 
-    python -m tests.parity --calls 200000
-    python -m tests.parity --only linalg.svd --dtype float32 --sample 3 --mode gradient
+python -m tests.parity --calls 200000
+python -m tests.parity --only linalg.svd --dtype float32 --sample 3 --mode gradient
 """
 
 from __future__ import annotations

@@ -9,7 +9,6 @@ from itertools import islice
 from typing import Any
 
 import torch
-
 from tests.parity import databases, derivatives, judge, modes
 from tests.parity.mirror import NotMirrored
 from tests.parity.sides import Side
@@ -104,7 +103,9 @@ def operator_calls(info: Any, dtype: torch.dtype, start: int, count: int) -> Ite
     for index, sample in enumerate(islice(found, start, start + count), start):
         for name, mode in _modes(info, dtype):
             rules = replace(mode.rules, values=mode.rules.values and not undefined)
-            yield Call(name, index, mode.run, _side_of(info, sample, mode.grad, index), rules, mode.free)
+            yield Call(
+                name, index, mode.run, _side_of(info, sample, mode.grad, index), rules, mode.free
+            )
 
 
 def _side_of(info: Any, sample: Any, grad: bool, seed: int) -> Callable[..., Side]:

@@ -16,10 +16,8 @@ from itertools import islice
 from typing import Any
 
 import torch
-
-import taeda
 from tests.children import limit_child
-from tests.parity import cases, databases, modules, optimizers
+from tests.parity import cases, databases, judge, modules, optimizers
 
 
 @dataclass(frozen=True)
@@ -55,7 +53,7 @@ class Task:
         return kind.calls(kind.entries()[self.entry], dtype, self.start, self.count)
 
 
-def make(call: cases.Call, tell: Callable[..., None]) -> tuple[str, judge_findings]:
+def make(call: cases.Call, tell: Callable[..., None]) -> tuple[str, judge.Findings]:
     """Makes one call on both sides: "ok", "bad" or "skipped", and the findings."""
     tell("theirs")
     theirs = call.theirs()
@@ -64,9 +62,6 @@ def make(call: cases.Call, tell: Callable[..., None]) -> tuple[str, judge_findin
     tell("ours")
     found = cases.compare(call, theirs, call.ours())
     return ("bad" if found else "ok"), found
-
-
-judge_findings = list[tuple[str, str]]
 
 
 def run_task(number: int, task: Task, done: int, mode: str, tell: Callable[..., None]) -> None:
@@ -102,4 +97,3 @@ def main(tasks: list[tuple[int, Task]], done: int, mode: str, pipe: int) -> None
             text = traceback.format_exc().strip().splitlines()
             tell("harness", number, " / ".join(line.strip() for line in text[-3:]))
         done = 0
-    assert taeda is not None

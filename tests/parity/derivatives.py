@@ -86,5 +86,7 @@ def forward_over_reverse(side: Side) -> Any:
         if not outputs:
             raise NotApplicable
         cotangents = side.random(outputs, "cotangent")
-        first = side.lib.autograd.grad(outputs, duals, cotangents, create_graph=True, allow_unused=True)
+        first = side.lib.autograd.grad(
+            outputs, duals, cotangents, create_graph=True, allow_unused=True
+        )
         return _tangents(side, [grad for grad in first if grad is not None])

@@ -6,26 +6,15 @@ double precision; taeda's passes when it is no farther from it than PyTorch's is
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import torch
+from tests.parity import mirror
+from tests.parity.precision import close, error_of, first_difference, nearer, scale, wide
 
 import taeda
-from tests.parity import mirror
-
-# relative and absolute, of the largest magnitude near which an error may come about
-TOLERANCE = {
-    torch.float64: (1e-7, 1e-9),
-    torch.complex128: (1e-7, 1e-9),
-    torch.float32: (2e-4, 2e-5),
-    torch.complex64: (2e-4, 2e-5),
-    torch.float16: (1e-2, 5e-3),
-    torch.bfloat16: (2e-2, 1e-2),
-    torch.complex32: (1e-2, 5e-3),
-}
 
 
 @dataclass
@@ -77,49 +66,6 @@ def errors(theirs: Outcome, ours: Outcome) -> Findings:
     return []
 
 
-def _scale(tensor: torch.Tensor) -> float:
-    finite = tensor[torch.isfinite(tensor)]
-    return float(finite.abs().max()) if finite.numel() else 0.0
-
-
-def _wide(tensor: torch.Tensor) -> torch.Tensor:
-    tensor = tensor.detach().resolve_conj().resolve_neg()
-    return tensor.to(torch.complex128 if tensor.is_complex() else torch.float64)
-
-
-def error_of(value: torch.Tensor, truth: torch.Tensor) -> float:
-    """The largest error; infinite where one is finite and the other is not, or another infinity."""
-    value, truth = torch.view_as_real(_wide(value) + 0j), torch.view_as_real(_wide(truth) + 0j)
-    both = torch.isfinite(value) & torch.isfinite(truth)
-    same = (value == truth) | (value.isnan() & truth.isnan()) | both
-    if not bool(same.all()):
-        return math.inf
-    return float((value - truth)[both].abs().max()) if bool(both.any()) else 0.0
-
-
-def close(ours: torch.Tensor, theirs: torch.Tensor) -> bool:
-    if ours.numel() == 0:
-        return True
-    if ours.dtype not in TOLERANCE:
-        return torch.equal(ours, theirs)
-    relative, absolute = TOLERANCE[ours.dtype]
-    if torch.allclose(_wide(ours), _wide(theirs), relative, absolute, equal_nan=True):
-        return True
-    return error_of(ours, theirs) <= absolute + relative * _scale(_wide(theirs))
-
-
-def nearer(ours: torch.Tensor, theirs: torch.Tensor, exact: Any) -> bool:
-    """Whether ours is at most as far from the exact answer as PyTorch's, or within rounding."""
-    if not isinstance(exact, torch.Tensor) or exact.shape != ours.shape:
-        return False
-    if ours.dtype not in TOLERANCE:
-        return False
-    relative, absolute = TOLERANCE[ours.dtype]
-    exact = exact.to(ours.dtype)  # overflows as a result of that dtype would
-    own = error_of(ours, exact)
-    return own <= max(1.5 * error_of(theirs, exact), absolute + relative * _scale(_wide(exact)))
-
-
 def strides(tensor: Any) -> list[int]:
     """Strides of the dimensions in which there is more than one element."""
     if tensor.numel() == 0:
@@ -145,21 +91,15 @@ def _pair(ours: Any, theirs: Any, exact: Any, rules: Rules) -> Findings:
         return [("shape", f"{tuple(ours.shape)}, PyTorch {tuple(theirs.shape)}")]
     found: Findings = []
     if rules.strides and strides(ours) != strides(theirs):
-        found.append(("strides", f"{tuple(ours.shape)}: {ours.stride()}, PyTorch {theirs.stride()}"))
+        found.append(
+            ("strides", f"{tuple(ours.shape)}: {ours.stride()}, PyTorch {theirs.stride()}")
+        )
     if rules.values:
         copy = mirror.to_torch(ours)
         if not close(copy, theirs.detach()) and not nearer(copy, theirs, exact):
-            size = f"error {error_of(copy, theirs):.3g} of {_scale(_wide(theirs)):.3g}"
+            size = f"error {error_of(copy, theirs):.3g} of {scale(wide(theirs)):.3g}"
             found.append(("value", f"{size} {first_difference(copy, theirs)}"))
     return found
-
-
-def first_difference(ours: torch.Tensor, theirs: torch.Tensor) -> str:
-    wide = _wide(ours).flatten(), _wide(theirs).flatten()
-    equal = (wide[0] == wide[1]) | (wide[0].isnan() & wide[1].isnan())
-    distance = (wide[0] - wide[1]).abs().nan_to_num(math.inf, math.inf) * ~equal
-    at = int(distance.nan_to_num().argmax())
-    return f"at {at}: {wide[0][at].item():.6g}, PyTorch {wide[1][at].item():.6g}"
 
 
 def _plain(ours: Any, theirs: Any) -> bool:

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import torch
+from tests.parity.translate import translate
 
 import taeda
-from tests.parity.translate import translate
 
 DOUBLE = {
     torch.float16: torch.float64,

@@ -53,13 +53,17 @@ def _expected(side: Side) -> list[Any]:
 
 
 def _into(side: Side, outs: list[Any]) -> Any:
-    """Results, `out` afterwards, whether they are the same, and the warnings' classes."""
+    """Results, whether they are those of `out`, and whether it was resized with a warning."""
     with side.lib.no_grad(), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         result = side.call(out=outs[0] if len(outs) == 1 else tuple(outs))
     results = [result] if len(outs) == 1 else list(result)
     same = [a is b for a, b in zip(results, outs, strict=True)]
-    return results, outs, same, any("resized" in str(warning.message) for warning in caught)
+    return (
+        side.processed(result),
+        same,
+        any("resized" in str(warning.message) for warning in caught),
+    )
 
 
 def out(side: Side) -> Any:

@@ -10,7 +10,6 @@ from itertools import islice
 from typing import Any
 
 import torch
-
 from tests.parity import databases, judge, mirror, modes
 from tests.parity.cases import Call
 from tests.parity.sides import Side

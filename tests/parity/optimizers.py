@@ -8,7 +8,6 @@ from itertools import islice
 from typing import Any
 
 import torch
-
 from tests.parity import databases, judge
 from tests.parity.cases import Call
 from tests.parity.sides import Side

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-
 from tests.parity.runner import Finding, Results
 
 EXCEPTIONS = Path(__file__).with_name("exceptions.csv")
@@ -60,6 +59,9 @@ def show(results: Results, show_all: bool, complete: bool) -> int:
     reasons = {(item.operator, item.aspect) for item in exceptions()}
     groups = grouped(results.findings)
     open_groups = {key: group for key, group in groups.items() if key not in reasons}
+    texts = [open_groups.pop(key) for key in list(open_groups) if key[1].endswith(" words")]
+    for group in texts if show_all else ():
+        _print(group)
     for group in (groups if show_all else open_groups).values():
         _print(group)
     stale = sorted(reasons - groups.keys()) if complete else []
@@ -71,6 +73,9 @@ def show(results: Results, show_all: bool, complete: bool) -> int:
     print(
         f"{results.calls} calls, {results.skipped} more that PyTorch does not do; "
         f"{len(open_groups)} mismatches without a reason, {len(groups) - len(open_groups)} with one"
+    )
+    print(
+        f"{sum(map(len, texts))} exceptions of PyTorch's class lack its words (--all prints them)"
     )
     if results.oracle_deaths:
         print(f"PyTorch died in {results.oracle_deaths} calls")

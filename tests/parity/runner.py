@@ -38,7 +38,7 @@ class Finding:
 
 @dataclass
 class Results:
-    """Calls by (title, mode, dtype): how many, how many of them bad. `left`: where samples remain."""
+    """Calls by (title, mode, dtype): how many, and how many of them differ, words apart."""
 
     counts: dict[tuple[str, str, str], list[int]] = field(
         default_factory=lambda: defaultdict(lambda: [0, 0])
@@ -57,7 +57,7 @@ class Results:
         self.calls += 1
         count = self.counts[task.title, mode, task.dtype]
         count[0] += 1
-        count[1] += status == "bad"
+        count[1] += any(kind != "words" for kind, _ in found)
         for kind, text in found:
             self.find(Finding(task, mode, kind, sample, text))
 
@@ -164,7 +164,7 @@ def run(
         silent = list(workers) if not ready else []
         for reader in [*ready, *silent]:
             worker = workers.pop(reader)
-            if reader in ready and worker.read() or worker.ended(hang=reader in silent):
+            if (reader in ready and worker.read()) or worker.ended(hang=reader in silent):
                 workers[worker.reader] = worker
     for worker in workers.values():
         os.kill(worker.pid, signal.SIGKILL)
@@ -172,8 +172,6 @@ def run(
         os.waitpid(worker.pid, 0)
 
 
-def _started(
-    tasks: list[Task], results: Results, processes: int, mode: str
-) -> Iterator[Worker]:
+def _started(tasks: list[Task], results: Results, processes: int, mode: str) -> Iterator[Worker]:
     for share in shares(tasks, processes):
         yield Worker(share, results, mode)

@@ -11,10 +11,10 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-
-import taeda
 from tests.parity import databases, mirror
 from tests.parity.translate import Missing, translate
+
+import taeda
 
 
 class Side:
@@ -44,7 +44,7 @@ class Side:
         return translate(value) if self.taeda else value
 
     def variant(self, name: str) -> Callable[..., Any] | None:
-        """"op", "method_variant" or "inplace_variant"; None where PyTorch has none."""
+        """ "op", "method_variant" or "inplace_variant"; None where PyTorch has none."""
         value = getattr(self.info, name)
         return None if value is None else self.own(value)
 

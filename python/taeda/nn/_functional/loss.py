@@ -135,7 +135,13 @@ def multilabel_margin_loss(
     """``sum_ij max(0, 1 - (x[y_j] - x[i])) / c`` over targets j (up to the first -1), others i."""
     if size_average is not None or reduce is not None:
         reduction = legacy_get_string(size_average, reduce)
-    if input.shape != target.shape or input.dim() > 2:
+    get_enum(reduction)
+    if input.dim() > 2 or 0 in input.shape[max(input.dim() - 1, 0) :]:
+        raise RuntimeError(
+            "Expected non-empty vector or matrix with optional 0-dim batch size, but got: "
+            f"{list(input.shape)}"
+        )
+    if input.shape != target.shape:
         raise RuntimeError(
             f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}"
         )
