@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import taeda
@@ -53,16 +54,24 @@ class SparseAdam(GroupwiseOptimizer):
                 raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
         defaults = {"lr": lr, "betas": betas, "eps": eps, "maximize": maximize}
         super().__init__(params, defaults)
-        sparse = [
-            [i, j]
-            for i, group in enumerate(self.param_groups)
-            for j, p in enumerate(group["params"])
-            if p.is_sparse
-        ]
-        if sparse:
+        if sparse := self._indices(lambda p: p.is_sparse):
             raise ValueError(
                 f"Sparse params at indices {sparse}: SparseAdam requires dense parameter tensors"
             )
+        if complex_ := self._indices(lambda p: p.is_complex()):
+            raise ValueError(
+                f"Complex params at indices {complex_}: SparseAdam does not support complex "
+                "parameters"
+            )
+
+    def _indices(self, wanted: Callable[[Tensor], bool]) -> list[list[int]]:
+        """[group, index in it] of the parameters that are `wanted`."""
+        return [
+            [i, j]
+            for i, group in enumerate(self.param_groups)
+            for j, p in enumerate(group["params"])
+            if wanted(p)
+        ]
 
     def _step_group(self, group: dict[str, Any], params: list[Tensor]) -> None:
         for p in params:

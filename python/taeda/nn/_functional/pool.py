@@ -305,11 +305,13 @@ def _max_unpool(n: int) -> _MaxUnpool:
             planes *= size
         flat = input.new_zeros((*leading, planes))
         index = indices.reshape((*leading, -1))
-        if index.numel() and not 0 <= int(index.min()) <= int(index.max()) < planes:
+        try:
+            filled = flat.scatter(-1, index, input.reshape((*leading, -1)))
+        except (IndexError, RuntimeError) as error:
             raise RuntimeError(
                 f"Found an invalid max index: {name} indices must lie in [0, {planes})"
-            )
-        out = flat.scatter(-1, index, input.reshape((*leading, -1))).view((*leading, *sizes))
+            ) from error
+        out = filled.view((*leading, *sizes))
         if n == 2 and input.dim() == 4 and not input.is_contiguous():
             if input.is_contiguous(memory_format=taeda.channels_last):
                 return out.contiguous(memory_format=taeda.channels_last)
