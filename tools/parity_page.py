@@ -164,8 +164,22 @@ def _head(results: dict[str, Any], table: list[Row]) -> str:
     )
 
 
+def read() -> dict[str, Any]:
+    """The results, the counts of each entry by way of calling: "0:12 3:4/1" are 12 calls of
+    modes[0], and 4 of modes[3] of which 1 differs."""
+    results: dict[str, Any] = json.loads(RESULTS.read_text())
+    for title, text in results["operators"].items():
+        counted = {}
+        for part in text.split():
+            mode, _, count = part.partition(":")
+            made, _, bad = count.partition("/")
+            counted[results["modes"][int(mode)]] = [int(made), int(bad or 0)]
+        results["operators"][title] = counted
+    return results
+
+
 def page(operators: list[dict[str, str]]) -> str:
-    results = json.loads(RESULTS.read_text())
+    results = read()
     table = rows(operators, results)
     return f"""
 ## What agrees with PyTorch

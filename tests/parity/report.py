@@ -98,21 +98,47 @@ def counts(results: Results) -> dict[str, dict[str, list[int]]]:
     return {title: dict(modes) for title, modes in sums.items()}
 
 
+def packed(entries: dict[str, dict[str, list[int]]], modes: list[str]) -> dict[str, str]:
+    """Counts as text: "0:12 3:4/1" are 12 calls of modes[0], 4 of modes[3] of which 1 differs."""
+    return {
+        title: " ".join(
+            f"{modes.index(mode)}:{made}" + (f"/{bad}" if bad else "")
+            for mode, (made, bad) in counted.items()
+        )
+        for title, counted in sorted(entries.items())
+    }
+
+
+def unpacked(head: dict) -> dict[str, dict[str, list[int]]]:
+    """The counts that `packed` wrote."""
+    found: dict[str, dict[str, list[int]]] = {}
+    for title, text in head["operators"].items():
+        parts = (part.split(":") for part in text.split())
+        found[title] = {
+            head["modes"][int(mode)]: [int(n) for n in (*count.split("/"), "0")[:2]]
+            for mode, count in parts
+        }
+    return found
+
+
 def compact(results: Results, before: str = "") -> str:
     """Counts by entry and way of calling, and the mismatches, as JSON. What `before`, an earlier
     JSON, says of other entries is kept."""
-    old = json.loads(before) if before else {"operators": {}, "mismatches": []}
-    entries = counts(results)
+    old = json.loads(before) if before else {"modes": [], "operators": {}, "mismatches": []}
+    new = counts(results)
+    entries = unpacked(old) | new
+    modes = sorted({mode for counted in entries.values() for mode in counted})
     found = [
         [title, aspect, len(group)] for (title, aspect), group in grouped(results.findings).items()
     ]
-    found += [row for row in old["mismatches"] if row[0] not in entries]
-    entries = dict(sorted((old["operators"] | entries).items()))
+    found += [row for row in old["mismatches"] if row[0] not in new]
     head = {
         "date": datetime.date.today().isoformat(),
         "pytorch": torch.__version__.split("+")[0],
-        "calls": sum(made for modes in entries.values() for made, _ in modes.values()),
-        "operators": entries,
+        "calls": sum(made for counted in entries.values() for made, _ in counted.values()),
+        "modes": modes,
+        "operators": packed(entries, modes),
         "mismatches": sorted(found),
     }
-    return json.dumps(head, separators=(",", ":")).replace('},"', '},\n"') + "\n"
+    text = json.dumps(head, separators=(",", ":"))
+    return text.replace('","', '",\n"').replace("],[", "],\n[") + "\n"
