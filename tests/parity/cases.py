@@ -10,9 +10,8 @@ from typing import Any
 
 import torch
 from tests.parity import databases, derivatives, judge, modes
-from tests.parity.mirror import NotMirrored
 from tests.parity.sides import Side
-from tests.parity.translate import Missing
+from tests.parity.translate import Missing, NotMirrored
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from typing import Any
 import torch
 from tests.children import limit_child
 from tests.parity import cases, databases, judge, modules, optimizers
-from tests.parity.mirror import NotMirrored
+from tests.parity.translate import NotMirrored
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import torch
-from tests.parity.translate import translate
+from tests.parity.translate import NotMirrored, translate
 
 import taeda
 
@@ -22,10 +22,6 @@ DOUBLE = {
     torch.complex32: torch.complex128,
     torch.complex64: torch.complex128,
 }
-
-
-class NotMirrored(Exception):
-    """A tensor that has no strides: sparse, nested, quantized."""
 
 
 def to_taeda(flat: torch.Tensor) -> Any:

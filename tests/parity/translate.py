@@ -24,6 +24,10 @@ class Missing(Exception):
     """taeda has no such name."""
 
 
+class NotMirrored(Exception):
+    """A tensor without strides (sparse, nested, quantized), or a module with parameters."""
+
+
 # Searched in this order, so that the shortest public name of a function is found first.
 _MODULES = """
 torch torch.nn.functional torch.linalg torch.fft torch.special torch.masked torch.signal.windows
@@ -130,6 +134,8 @@ def _object(value: Any) -> Any:
     if dataclasses.is_dataclass(value):
         names = [item.name for item in dataclasses.fields(value) if item.init]
         return cls(**{name: translate(getattr(value, name)) for name in names})
+    if any(True for _ in value.parameters()):
+        raise NotMirrored(type(value).__name__)
     made = cls()
     for name in vars(made).keys() - {"training"}:
         if not name.startswith("_"):
