@@ -17,12 +17,20 @@ _matmul_precision = "highest"
 
 
 def is_tensor(obj: Any, /) -> bool:
-    """Whether `obj` is a Tensor."""
+    """Whether `obj` is a `Tensor`, of a subclass too: ``isinstance(obj, torch.Tensor)``.
+
+    >>> torch.is_tensor(torch.ones(2)), torch.is_tensor([1.0])
+    (True, False)
+    """
     return isinstance(obj, Tensor)
 
 
 def is_storage(obj: Any) -> bool:
-    """Whether `obj` is a storage."""
+    """Whether `obj` is a storage: the memory below tensors, typed or not.
+
+    >>> torch.is_storage(torch.ones(2).untyped_storage())
+    True
+    """
     if isinstance(obj, _C.UntypedStorage):
         return True
     from taeda.storage import TypedStorage
@@ -31,7 +39,11 @@ def is_storage(obj: Any) -> bool:
 
 
 def typename(obj: Any) -> str:
-    """'torch.FloatTensor' for tensors, else the qualified name of the type."""
+    """The name of a tensor's type by its dtype; of others, the module and name of their type.
+
+    >>> torch.typename(torch.ones(2)), torch.typename([1.0])
+    ('torch.FloatTensor', 'list')
+    """
     if isinstance(obj, Tensor):
         return obj.type()
     kind = type(obj)
@@ -87,7 +99,19 @@ def is_same_size(input: Tensor, other: Tensor) -> bool:
 
 
 def broadcast_shapes(*shapes: Any) -> Any:
-    """The common shape of several, as broadcasting gives it; RuntimeError where there is none."""
+    """The shape that tensors of these shapes are expanded to when an operator takes them together.
+
+    Sizes are compared from the last dimension on, and must be equal or 1.
+
+    Args:
+        shapes: tuples of sizes, or single sizes.
+
+    Raises:
+        RuntimeError: there is no common shape.
+
+    >>> torch.broadcast_shapes((3, 1), (4,))
+    torch.Size([3, 4])
+    """
     result: list[int] = []
     for shape in shapes:
         sizes = (shape,) if isinstance(shape, int) else tuple(shape)
@@ -230,7 +254,20 @@ def _assert(condition: Any, message: str) -> None:
 
 @_overridable
 def cartesian_prod(*tensors: Tensor) -> Tensor:
-    """All combinations of one element of each 1-d tensor, one a row."""
+    """All combinations of one element of each vector, as `itertools.product` orders them.
+
+    Args:
+        tensors: n vectors of one dtype.
+
+    Returns:
+        Tensor: ``(product of their sizes, n)``, a combination a row; of one vector, the vector.
+
+    >>> torch.cartesian_prod(torch.tensor([1, 2]), torch.tensor([8, 9]))
+    tensor([[1, 8],
+            [1, 9],
+            [2, 8],
+            [2, 9]])
+    """
     for tensor in tensors:
         if tensor.dim() != 1:
             raise RuntimeError(f"Expect a 1D vector, but got shape {list(tensor.shape)}")
@@ -250,7 +287,22 @@ def _listed(tensors: tuple) -> list:
 
 @_overridable
 def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
-    """Coordinate grids from 1-d tensors, 'ij' (default) or 'xy' ordered."""
+    """The coordinates of the points of a grid, as one tensor for each of its axes.
+
+    Args:
+        tensors: n vectors or numbers of one dtype, the coordinates along each axis; or a list.
+        indexing: "ij", the first vector along dimension 0 (the default, with a warning if not
+            given); or "xy", along dimension 1, as plots have it.
+
+    Returns:
+        tuple: n views of sizes ``(s_1, ..., s_n)``, those of the vectors; the first two swapped
+        with "xy".
+
+    >>> rows, columns = torch.meshgrid(torch.arange(2), torch.arange(3), indexing="ij")
+    >>> rows * 10 + columns
+    tensor([[ 0,  1,  2],
+            [10, 11, 12]])
+    """
     return _C._functions["torch"]["meshgrid"](_listed(tensors), indexing=indexing)
 
 
@@ -282,7 +334,26 @@ def _einsum_arguments(args: tuple) -> tuple[Any, list]:
 
 
 def einsum(*args: Any) -> Tensor:
-    """Einstein summation: einsum('ij,jk->ik', a, b), or einsum(a, [0, 1], b, [1, 2], [0, 2])."""
+    """Products of the operands' elements, summed over the letters that the result lacks.
+
+    Args:
+        equation: a letter for each dimension of each operand, ``->``, and those of the result.
+            Without ``->``, the letters that occur once, in alphabetical order. ``...`` stands for
+            dimensions without letters, which broadcast; a letter twice in one operand for its
+            diagonal. There are 52 letters.
+        operands: tensors, or a list of them. In the other form each is followed by a list of
+            numbers in place of letters: ``einsum(a, [0, 1], b, [1, 2], [0, 2])``.
+
+    Contracts from left to right, two operands at a time, by matrix products where it can. It takes
+    no keywords.
+
+    >>> a, b = torch.arange(6.0).view(2, 3), torch.ones(3, 2)
+    >>> torch.einsum("ij,jk->ik", a, b)  # a @ b
+    tensor([[ 3.,  3.],
+            [12., 12.]])
+    >>> torch.einsum("ii", torch.eye(3))  # the trace
+    tensor(3.)
+    """
     equation, operands = _einsum_arguments(args)
     if _C._has_torch_function(tuple(operands)):
         return _C._handle_torch_function(einsum, tuple(operands), equation, *operands)
@@ -295,7 +366,19 @@ def einsum(*args: Any) -> Tensor:
 
 @_overridable
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) -> Tensor:
-    """Sums of products over the last `dims` dimensions of a and the first of b, or two lists."""
+    """Sums of products over some dimensions of `a` and as many of `b`: a matrix product of more.
+
+    Args:
+        dims: how many, the last of `a` and the first of `b`; or two lists of dimensions, which are
+            paired in order and have equal sizes.
+        out: where the result is written.
+
+    Returns:
+        Tensor: of the dimensions of `a` that are left, and then those of `b`.
+
+    >>> torch.tensordot(torch.ones(2, 3, 4), torch.ones(4, 3), dims=([1, 2], [1, 0]))
+    tensor([12., 12.])
+    """
     if isinstance(dims, Tensor):
         dims = dims.tolist() if dims.numel() > 1 else int(dims)
     if isinstance(dims, int):
@@ -311,20 +394,50 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) ->
 
 @_overridable
 def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
-    """The product of matrices, in the order of multiplications that costs least."""
+    """The product of matrices, in the order of multiplications that costs least.
+
+    Args:
+        matrices: each with as many rows as the one before has columns.
+        out: where the result is written.
+
+    >>> torch.chain_matmul(torch.ones(2, 3), torch.ones(3, 4), torch.ones(4, 1))
+    tensor([[12.],
+            [12.]])
+    """
     result = _C._functions["torch"]["_chain_matmul"](list(matrices))
     return result if out is None else out.resize_(result.shape).copy_(result)
 
 
 @_overridable
 def block_diag(*tensors: Tensor) -> Tensor:
-    """Tensors of at most two dimensions as blocks along the diagonal of a matrix."""
+    """Tensors as blocks along the diagonal of a matrix that is 0 elsewhere.
+
+    Args:
+        tensors: of at most two dimensions; vectors and numbers are blocks of one row.
+
+    Returns:
+        Tensor: ``(sum of the rows, sum of the columns)``.
+
+    >>> torch.block_diag(torch.ones(1, 2), torch.tensor([[7.0], [8.0]]))
+    tensor([[1., 1., 0.],
+            [0., 0., 7.],
+            [0., 0., 8.]])
+    """
     return _C._functions["torch"]["_block_diag"](list(tensors))
 
 
 @_overridable
 def column_stack(tensors: Any, *, out: Tensor | None = None) -> Tensor:
-    """Vectors as columns, and matrices, beside each other."""
+    """Tensors side by side along dimension 1, vectors and numbers as columns.
+
+    Args:
+        tensors: whose sizes agree but for dimension 1.
+        out: where the result is written.
+
+    >>> torch.column_stack([torch.tensor([1, 2]), torch.tensor([[3, 4], [5, 6]])])
+    tensor([[1, 3, 4],
+            [2, 5, 6]])
+    """
     if isinstance(tensors, Tensor):
         raise TypeError("column_stack(): argument 'tensors' must be tuple of Tensors, not Tensor")
     columns = [t.reshape(-1, 1) if t.dim() <= 1 else t for t in tensors]
@@ -363,7 +476,16 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
 
 @_overridable
 def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
-    """The tensors expanded to their common shape."""
+    """The tensors as views of their common shape, as operators expand them.
+
+    Args:
+        tensors: several, or a list of them, whose sizes are equal or 1, from the last one on.
+
+    >>> a, b = torch.broadcast_tensors(torch.tensor([[1], [2]]), torch.tensor([3, 4]))
+    >>> a
+    tensor([[1, 1],
+            [2, 2]])
+    """
     return _C._functions["torch"]["broadcast_tensors"](_listed(tensors))
 
 
@@ -376,19 +498,49 @@ def _at_least(name: str, tensors: tuple) -> Any:
 
 @_overridable
 def atleast_1d(*tensors: Any) -> Any:
-    """Each tensor with at least one dimension."""
+    """Tensors with one dimension or more: numbers become vectors of one element.
+
+    Args:
+        tensors: one, several or a list of them.
+
+    Returns:
+        Tensor or tuple: of one tensor a tensor; else a tuple. Views, or the tensors themselves.
+
+    >>> torch.atleast_1d(torch.tensor(2.0))
+    tensor([2.])
+    """
     return _at_least("atleast_1d", tensors)
 
 
 @_overridable
 def atleast_2d(*tensors: Any) -> Any:
-    """Each tensor with at least two dimensions."""
+    """Tensors with two dimensions or more: vectors become matrices of one row.
+
+    Args:
+        tensors: one, several or a list of them.
+
+    Returns:
+        Tensor or tuple: of one tensor a tensor; else a tuple. Views, or the tensors themselves.
+
+    >>> torch.atleast_2d(torch.tensor([1.0, 2.0]))
+    tensor([[1., 2.]])
+    """
     return _at_least("atleast_2d", tensors)
 
 
 @_overridable
 def atleast_3d(*tensors: Any) -> Any:
-    """Each tensor with at least three dimensions."""
+    """Tensors with three dimensions or more: of ``(n)`` ``(1, n, 1)``, of ``(m, n)`` ``(m, n, 1)``.
+
+    Args:
+        tensors: one, several or a list of them.
+
+    Returns:
+        Tensor or tuple: of one tensor a tensor; else a tuple. Views, or the tensors themselves.
+
+    >>> torch.atleast_3d(torch.ones(2, 3)).shape
+    torch.Size([2, 3, 1])
+    """
     return _at_least("atleast_3d", tensors)
 
 

@@ -80,3 +80,20 @@ def test_every_page_that_a_newcomer_reads_has_code_that_runs():
     }
     assert wanted <= shown
     assert {"README.md", "docs/tutorials/cpp.md"} <= {param.id for param in with_code("cpp")}
+
+
+# Code of other kinds, and where it runs or why it does not.
+ELSEWHERE = {
+    "docs/errors.md": {"py": "tests/errors"},
+    "docs/adding-an-operator.md": {"yaml": "keys", "diff": "tests/tools/test_generated_text.py"},
+    "docs/coming-from-pytorch.md": {"sh": "tests/python/test_main.py"},
+    "docs/install.md": {"sh": "builds wheels; tools/try_wheel.py"},
+    "docs/tutorials/cpp.md": {"cmake": "tools/try_wheel.py", "sh": "tools/try_wheel.py"},
+}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_code_that_does_not_run_here_is_known(page):
+    kinds = {name for name, _ in BLOCK.findall(page.read_text())} - {"python", "cpp", "text"}
+    assert kinds == set(ELSEWHERE.get(str(page.relative_to(ROOT)), {}))
+    assert all("int main(" in code for code in blocks(page, "cpp"))

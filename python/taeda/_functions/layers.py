@@ -6,6 +6,7 @@ for the sum. ``cudnn_enabled`` has no effect.
 
 from __future__ import annotations
 
+from inspect import getdoc
 from typing import Any
 
 import taeda
@@ -285,3 +286,17 @@ def ctc_loss(
     return F.ctc_loss(
         log_probs, targets, input_lengths, target_lengths, blank, _word(reduction), zero_infinity
     )
+
+
+def _describe_like_functional() -> None:
+    """Docstrings: those of the functions of F, and what is different here."""
+    for name, function in list(globals().items()):
+        if getattr(function, "__doc__", None) == f"`F.{name}`.":
+            function.__doc__ = (
+                f"`nn.functional.{name}` with arguments as this signature has them: `reduction` is "
+                "0 for none, 1 for the mean, 2 for the sum; `cudnn_enabled` has no effect. There:\n"
+                f"\n{getdoc(getattr(F, name))}"
+            )
+
+
+_describe_like_functional()

@@ -261,7 +261,21 @@ class Subset(Dataset[T_co]):
 def random_split(
     dataset: Dataset[T_co], lengths: Sequence[int | float], generator: Any = None
 ) -> list[Subset[T_co]]:
-    """Random disjoint subsets of the given lengths, or fractions that sum to 1."""
+    """Random disjoint subsets of a dataset, such as those for training and for validation.
+
+    Args:
+        dataset: with a length.
+        lengths: of the subsets, which sum to the dataset's; or fractions that sum to 1, rounded
+            down, what is left going to the first subsets one by one.
+        generator: of the random numbers; None: the default one.
+
+    Raises:
+        ValueError: the lengths do not sum to the dataset's, or a fraction is not from 0 to 1.
+
+    >>> train, validation = torch.utils.data.random_split(range(10), [0.8, 0.2])
+    >>> len(train), len(validation), sorted([*train, *validation]) == list(range(10))
+    (8, 2, True)
+    """
     count = len(dataset)  # type: ignore[arg-type]
     if math.isclose(sum(lengths), 1) and sum(lengths) <= 1:
         for i, fraction in enumerate(lengths):

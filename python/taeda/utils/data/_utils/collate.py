@@ -31,7 +31,15 @@ def _is_namedtuple(value: Any) -> bool:
 
 
 def default_convert(data: Any) -> Any:
-    """NumPy arrays in ``data`` (also within lists, tuples and dicts) as tensors; the rest as is."""
+    """A sample with its NumPy arrays as tensors: what `DataLoader` does with ``batch_size=None``.
+
+    Args:
+        data: an array, or lists, tuples, named tuples and dicts with arrays in them at any depth.
+            Tuples become lists; arrays of strings and all else are left as they are.
+
+    >>> torch.utils.data.default_convert({"x": [1.5, "a"]})
+    {'x': [1.5, 'a']}
+    """
     if isinstance(data, Tensor):
         return data
     if _is_numpy(data):
@@ -175,7 +183,21 @@ default_collate_fn_map: dict[Any, Callable] = {
 
 
 def default_collate(batch: Any) -> Any:
-    """Stacks samples: tensors and arrays along a new dimension, numbers to vectors, containers
-    element by element; strings stay a list.
+    """The batch of a list of samples: what `DataLoader` does where no ``collate_fn`` is given.
+
+    Tensors and arrays of the same sizes are stacked along a new first dimension, numbers become a
+    vector (floats of float64, integers of int64), tuples, lists and dicts are combined
+    element by element, and strings and bytes stay a list.
+
+    Args:
+        batch: samples of one structure.
+
+    Raises:
+        RuntimeError: tensors differ in size, or sequences in length.
+        TypeError: for elements of other types; `default_collate_fn_map` can be extended.
+
+    >>> torch.utils.data.default_collate([(torch.ones(2), 3), (torch.zeros(2), 4)])
+    [tensor([[1., 1.],
+            [0., 0.]]), tensor([3, 4])]
     """
     return collate(batch, collate_fn_map=default_collate_fn_map)

@@ -54,7 +54,22 @@ class _ThreadInfo:
 
 
 def get_worker_info() -> WorkerInfo | None:
-    """The worker that this process or thread is; None outside of workers."""
+    """The worker that this process or thread is; None outside of workers.
+
+    Data sets ask it in ``__iter__`` to read their share only, else every worker would read all.
+
+    Returns:
+        WorkerInfo: ``id``, from 0 to ``num_workers - 1``; ``num_workers``; ``seed``, that of the
+        worker's random numbers; ``dataset``, the worker's own copy.
+
+    >>> class Numbers(torch.utils.data.IterableDataset):
+    ...     def __iter__(self):
+    ...         info = torch.utils.data.get_worker_info()
+    ...         first, step = (0, 1) if info is None else (info.id, info.num_workers)
+    ...         return iter(range(first, 6, step))
+    >>> list(torch.utils.data.DataLoader(Numbers(), batch_size=None))
+    [0, 1, 2, 3, 4, 5]
+    """
     if _ThreadInfo.local is not None:
         own = getattr(_ThreadInfo.local, "info", None)
         if own is not None:

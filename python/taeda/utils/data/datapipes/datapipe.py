@@ -39,8 +39,8 @@ class _Chains:
 class IterDataPipe(_Chains, IterableDataset):
     """An iterable data set that other pipes can follow.
 
-    >>> from torch.utils.data.datapipes.iter import IterableWrapper
-    >>> list(IterableWrapper(range(5)).map(lambda x: x * x).batch(2))
+    >>> numbers = torch.utils.data.datapipes.iter.IterableWrapper(range(5))
+    >>> list(numbers.map(lambda x: x * x).batch(2))
     [[0, 1], [4, 9], [16]]
     """
 
@@ -51,13 +51,40 @@ class IterDataPipe(_Chains, IterableDataset):
 
 
 class MapDataPipe(_Chains, Dataset):
-    """A data set by index that other pipes can follow."""
+    """A data set by index that other pipes can follow: each `functional_datapipe` for such pipes is
+    a method of all of them.
+
+    Subclasses define ``__getitem__(index)`` and ``__len__()``. There are no ready-made ones here.
+
+    >>> class Squares(torch.utils.data.MapDataPipe):
+    ...     def __getitem__(self, index):
+    ...         return index * index
+    ...     def __len__(self):
+    ...         return 4
+    >>> list(torch.utils.data.DataLoader(Squares(), batch_size=2))
+    [tensor([0, 1]), tensor([4, 9])]
+    """
 
     functions: dict[str, Callable] = {}
 
 
 class functional_datapipe:
-    """A decorator: pipes of this class follow others by a method of this name."""
+    """A decorator of pipes: `pipe.NAME(...)` makes one that reads `pipe`.
+
+    Args:
+        name: of the method, of all pipes of the same kind (`IterDataPipe` or `MapDataPipe`).
+        enable_df_api_tracing: accepted, and without effect.
+
+    >>> @torch.utils.data.functional_datapipe("only_even")
+    ... class OnlyEven(torch.utils.data.IterDataPipe):
+    ...     def __init__(self, source):
+    ...         self.source = source
+    ...     def __iter__(self):
+    ...         return (x for x in self.source if x % 2 == 0)
+    >>> numbers = torch.utils.data.datapipes.iter.IterableWrapper(range(6))
+    >>> list(numbers.only_even())
+    [0, 2, 4]
+    """
 
     def __init__(self, name: str, enable_df_api_tracing: bool = False) -> None:
         self.name = name
