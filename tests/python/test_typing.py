@@ -65,6 +65,19 @@ def test_checkers_find_nothing_in_correct_programs(check, environment):
     assert check(environment, *CORRECT) == []
 
 
+def test_the_stubs_themselves_are_clean(environment):
+    """Names that a stub imports and another does not export would be Any to those who use them."""
+    pytest.importorskip("mypy")
+    package = Path(torch.__file__).parent
+    options = ["--config-file", os.devnull, "--no-site-packages", "--follow-imports", "silent"]
+    options += ["--ignore-missing-imports", "--no-error-summary", "--explicit-package-bases"]
+    cache = ["--cache-dir", str(environment[1] / "stubs")]
+    command = [sys.executable, "-m", "mypy", *options, *cache, *map(str, package.rglob("*.pyi"))]
+    env = os.environ | {"MYPYPATH": str(package.parent)}
+    done = subprocess.run(command, capture_output=True, text=True, env=env, check=False)
+    assert (done.returncode, done.stdout.splitlines()) == (0, []), done.stderr
+
+
 @CHECKERS
 def test_checkers_find_every_mistake_and_nothing_else(check, environment):
     lines = MISTAKES.read_text().splitlines()

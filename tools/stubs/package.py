@@ -17,10 +17,16 @@ DTYPES = sources.ROOT / "include" / "taeda" / "dtype.h"
 # Methods of Tensor in Python; those of the last are loaded when one is first called.
 METHOD_FILES = {"_tensor.py": False, "_sparse_methods.py": False, "_functions/methods.py": True}
 HANDWRITTEN = ("_functional.py", "_unique.py")  # whose functions take the place of operators
+WIDER = ("pool",)  # parts of nn.functional whose functions take more than the table's do
 MODULES = ("linalg", "fft", "special")
 
 IMPORTS = """\
 # Generated from the operator table.
+from builtins import bool as _bool
+from builtins import complex as _complex
+from builtins import float as _float
+from builtins import int as _int
+from builtins import str as _str
 from collections.abc import Callable, Sequence
 from typing import Any, Self, overload
 
@@ -29,16 +35,11 @@ from taeda._C import (
     Generator,
     Size,
     Tensor,
-    _bool,
-    _complex,
     _Device,
     _dtype,
-    _float,
-    _int,
     _layout,
     _memory_format,
     _Number,
-    _str,
 )
 """
 _DTYPE = re.compile(r'^  X\(k\w+, +[\w:<>]+, +"(\w+)", +"(\w*)", +"(\w+)"', re.M)
@@ -96,13 +97,14 @@ def _nn_functional(names: Names) -> str:
     lines = []
     for part in sources.parts(tree):
         path = PACKAGE / "nn" / "_functional" / f"{part}.py"
-        made = (n for n in sources.made(path) if ("nn.functional", n) not in names)
+        made = (n for n in sources.made(path) if part in WIDER or ("nn.functional", n) not in names)
         found = [*sources.functions(path), *made]
         from_python.update(found)
         lines.append(_imported(f"taeda.nn._functional.{part}", found))
     private = PACKAGE / "nn" / "_functional" / "private.py"  # found when they are asked for
     lines.append(_imported("taeda.nn._functional.private", sources.listed(private)))
-    shared = sorted(n for n in sources.words(tree, "_SHARED") if ("torch", n) in names)
+    shared = sources.words(tree, "_SHARED") - from_python
+    shared = sorted(n for n in shared if ("torch", n) in names)
     lines.append(_imported("taeda._operators", shared))
     lines.append(_imported("taeda._functions.layers", ["conv_tbc"]))
     lines.append("from enum import Enum")

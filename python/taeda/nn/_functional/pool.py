@@ -26,9 +26,21 @@ __all__ = [
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Protocol
+    from typing import Literal, Protocol, overload
 
     class _MaxPool(Protocol):
+        @overload
+        def __call__(
+            self,
+            input: Tensor,
+            kernel_size: int | Sequence[int],
+            stride: int | Sequence[int] | None = None,
+            padding: int | Sequence[int] = 0,
+            dilation: int | Sequence[int] = 1,
+            ceil_mode: bool = False,
+            return_indices: Literal[False] = False,
+        ) -> Tensor: ...
+        @overload
         def __call__(
             self,
             input: Tensor,
@@ -40,7 +52,20 @@ if TYPE_CHECKING:
             return_indices: bool = False,
         ) -> Any: ...
 
+    class _AdaptiveAvgPool(Protocol):
+        def __call__(
+            self, input: Tensor, output_size: int | Sequence[int | None] | None
+        ) -> Tensor: ...
+
     class _AdaptiveMaxPool(Protocol):
+        @overload
+        def __call__(
+            self,
+            input: Tensor,
+            output_size: int | Sequence[int | None] | None,
+            return_indices: Literal[False] = False,
+        ) -> Tensor: ...
+        @overload
         def __call__(
             self,
             input: Tensor,
@@ -157,7 +182,7 @@ def _full_size(input: Tensor, output_size: Any, n: int) -> list[int]:
     return _list_with_default(list(sizes), list(input.size()))
 
 
-def _adaptive_avg_pool(n: int) -> Any:
+def _adaptive_avg_pool(n: int) -> _AdaptiveAvgPool:
     function = raw(f"adaptive_avg_pool{n}d")
 
     def pool(input: Tensor, output_size: Any) -> Tensor:

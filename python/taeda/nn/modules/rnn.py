@@ -374,6 +374,11 @@ class RNNBase(Module):
             raise RuntimeError(f"For {kind} input, hx should also be {ndim}-D but got {got} tensor")
 
 
+def _refuse_projection(proj_size: Any) -> None:
+    if proj_size is not None:
+        raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
+
+
 class RNN(RNNBase):
     """A recurrent network of Elman's kind.
 
@@ -408,20 +413,39 @@ class RNN(RNNBase):
     (torch.Size([5, 2, 3]), torch.Size([2, 2, 3]))
     """
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        if "proj_size" in kwargs:
-            raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
-        if len(args) > 3:
-            self.nonlinearity = args[3]
-            args = args[:3] + args[4:]
-        else:
-            self.nonlinearity = kwargs.pop("nonlinearity", "tanh")
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        nonlinearity: str = "tanh",
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        proj_size: None = None,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        _refuse_projection(proj_size)
+        self.nonlinearity = nonlinearity
         modes = {"tanh": "RNN_TANH", "relu": "RNN_RELU"}
         if self.nonlinearity not in modes:
             raise ValueError(
                 f"Unknown nonlinearity '{self.nonlinearity}'. Select from 'tanh' or 'relu'."
             )
-        super().__init__(modes[self.nonlinearity], *args, **kwargs)
+        super().__init__(
+            modes[self.nonlinearity],
+            input_size,
+            hidden_size,
+            num_layers,
+            bias,
+            batch_first,
+            dropout,
+            bidirectional,
+            device=device,
+            dtype=dtype,
+        )
 
     def _step(self, x: Tensor, state: tuple, weights: list) -> tuple:
         activation = taeda.tanh if self.mode == "RNN_TANH" else taeda.relu
@@ -472,8 +496,32 @@ class LSTM(RNNBase):
     (torch.Size([2, 5, 6]), torch.Size([2, 2, 3]), torch.Size([2, 2, 3]))
     """
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__("LSTM", *args, **kwargs)
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        proj_size: int = 0,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(
+            "LSTM",
+            input_size,
+            hidden_size,
+            num_layers,
+            bias,
+            batch_first,
+            dropout,
+            bidirectional,
+            proj_size,
+            device,
+            dtype,
+        )
 
     def _step(self, x: Tensor, state: tuple, weights: list) -> tuple:
         return _recurrence.lstm_step(x, state, weights)
@@ -554,10 +602,32 @@ class GRU(RNNBase):
     (torch.Size([5, 2, 3]), torch.Size([1, 2, 3]))
     """
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        if "proj_size" in kwargs:
-            raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
-        super().__init__("GRU", *args, **kwargs)
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        proj_size: None = None,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        _refuse_projection(proj_size)
+        super().__init__(
+            "GRU",
+            input_size,
+            hidden_size,
+            num_layers,
+            bias,
+            batch_first,
+            dropout,
+            bidirectional,
+            device=device,
+            dtype=dtype,
+        )
 
     def _step(self, x: Tensor, state: tuple, weights: list) -> tuple:
         return _recurrence.gru_step(x, state, weights)
