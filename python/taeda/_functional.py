@@ -333,6 +333,7 @@ def _einsum_arguments(args: tuple) -> tuple[Any, list]:
     return equation, list(args[: len(args) // 2 * 2 : 2])
 
 
+@_C._hint_keywords
 def einsum(*args: Any) -> Tensor:
     """Products of the operands' elements, summed over the letters that the result lacks.
 

@@ -89,8 +89,11 @@ Tensor& Tensor::requires_grad_(bool value) {
   if (impl()->autograd && autograd::grad_fn(*this)) return *this;
   TD_CHECK(!impl()->inference || thread_modes.inference,
            "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.");
-  TD_CHECK(is_inexact(dtype()),
-           "Only Tensors of floating point and complex dtype can require gradients");
+  TD_CHECK(
+      is_inexact(dtype()),
+      "Only Tensors of floating point and complex dtype can require gradients, not those of {}\n"
+      "Fix: make it floating point: dtype=torch.float32, 3.0 in place of 3, or x.float()",
+      dtype());
   autograd::make_meta(impl()).requires_grad = true;
   autograd::refresh_keys(impl());
   return *this;

@@ -7,6 +7,7 @@
 #include "autograd/anomaly.h"
 #include "autograd/math.h"
 #include "autograd/record.h"
+#include "base/fix_line.h"
 #include "base/handover.h"
 #include "base/interrupt.h"
 #include "core/layout.h"
@@ -369,7 +370,7 @@ TensorList Task::call(Node& node, TensorList grads) {
     if (anomaly_enabled) warn_failure(node);
     std::string text = error.what();
     if (text.find(node.name()) != std::string::npos) throw;
-    throw Error(error.kind(), text + format(" [while running {}]", node.name()));
+    throw Error(error.kind(), before_fix(text, format(" [while running {}]", node.name())));
   } catch (...) {
     if (anomaly_enabled) warn_failure(node);
     throw;

@@ -49,7 +49,10 @@ TensorList start_gradients(const std::vector<Root>& roots, const TensorList* giv
   }
   for (size_t i = 0; i < roots.size(); i++)
     TD_CHECK(roots[i].edge,
-             "element {} of tensors does not require grad and does not have a grad_fn", i);
+             "element {} of tensors does not require grad and does not have a grad_fn\nFix: set "
+             "requires_grad on what is differentiated by, and look for no_grad, detach, item and "
+             "integers on the way from there",
+             i);
   return grads;
 }
 

@@ -182,7 +182,8 @@ DimVector broadcast_shapes(IntSpan a, IntSpan b) {
     const int64_t size_b = i < b.size() ? b[b.size() - 1 - i] : 1;
     TD_CHECK(size_a == size_b || size_a == 1 || size_b == 1,
              "The size of tensor a ({}) must match the size of tensor b ({}) at non-singleton "
-             "dimension {}",
+             "dimension {}\nFix: sizes must be equal or 1, counted from the last dimension: add a "
+             "dimension of size 1 by unsqueeze or [:, None], or transpose one",
              size_a, size_b, ndim - 1 - i);
     result[ndim - 1 - i] = size_a == 1 ? size_b : size_a;
   }
@@ -218,8 +219,9 @@ int64_t storage_bytes_needed(IntSpan sizes, IntSpan strides, int64_t offset, DTy
 int64_t wrap_dim(int64_t dim, int64_t ndim) {
   const int64_t range = std::max<int64_t>(ndim, 1);
   TD_CHECK_INDEX(dim >= -range && dim < range,
-                 "Dimension out of range (expected to be in range of [{}, {}], but got {})", -range,
-                 range - 1, dim);
+                 "Dimension out of range (expected to be in range of [{}, {}], but got {})\n"
+                 "Fix: the number of dimensions is {}, and -1 is the last one",
+                 -range, range - 1, dim, ndim);
   return dim < 0 ? dim + range : dim;
 }
 

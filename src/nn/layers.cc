@@ -162,7 +162,11 @@ Tensor AdaptiveAvgPool2d::forward(const Tensor& x) const {
 }
 
 Dropout::Dropout(double p) : p_(p) {
-  TD_CHECK_VALUE(p >= 0 && p <= 1, "dropout probability has to be between 0 and 1, but got {}", p);
+  TD_CHECK_VALUE(
+      p >= 0 && p <= 1,
+      "dropout probability has to be between 0 and 1, but got {}\nFix: p is the share of elements "
+      "that become 0, such as 0.5",
+      p);
 }
 Tensor Dropout::forward(const Tensor& x) const { return op::dropout(x, p_, is_training()); }
 Tensor Flatten::forward(const Tensor& x) const { return op::flatten(x, start_, end_); }

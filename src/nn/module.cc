@@ -5,6 +5,7 @@
 #include <memory>
 #include <typeinfo>
 
+#include "base/fix_line.h"
 #include "op/copy_.h"
 #include "op/detach.h"
 #include "op/to_dtype.h"
@@ -103,7 +104,11 @@ void Module::load_state_dict(const NamedTensors& state, bool strict) {
     if (strict && find(own, name) == own.end())
       problems += format("\n\tUnexpected key in state_dict: \"{}\".", name);
   }
-  TD_CHECK(problems.empty(), "Error(s) in loading state_dict:{}", problems);
+  TD_CHECK(
+      problems.empty(),
+      "Error(s) in loading state_dict:{}\nFix: build the model as it was when it was saved, or "
+      "rename the keys; strict = false lets keys be missing or unexpected, sizes never differ",
+      problems);
   for (const auto& [name, tensor] : own) {
     const auto given = find(state, name);
     if (given != state.end()) op::copy_(tensor, given->second, false);
@@ -174,9 +179,9 @@ class InModule final : public Error {
  public:
   InModule(ErrorKind kind, const std::string& text, std::string leaf, std::string path,
            const std::string& outermost, const void* state)
-      : Error(kind, path.empty()
-                        ? format("{}\nIn module {}", text, leaf)
-                        : format("{}\nIn module '{}' of {}: {}", text, path, outermost, leaf)),
+      : Error(kind, path.empty() ? before_fix(text, format("\nIn module {}", leaf))
+                                 : before_fix(text, format("\nIn module '{}' of {}: {}", path,
+                                                           outermost, leaf))),
         text(text),
         leaf(std::move(leaf)),
         path(std::move(path)),

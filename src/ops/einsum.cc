@@ -254,9 +254,11 @@ Tensor einsum(std::string_view equation, TensorSpan tensors) {
     TD_CHECK(ellipsis ? named <= tensors[i].dim() : named == tensors[i].dim(),
              "einsum(): the number of subscripts in the equation ({}) does not match the number of "
              "dimensions ({}) for "
-             "operand {}{}: '{}' is to name the dimensions of a tensor of sizes {}",
+             "operand {}{}: '{}' is to name the dimensions of a tensor of sizes {}\nFix: write one "
+             "letter for each dimension ({}), or ... for those without",
              named, tensors[i].dim(), static_cast<int64_t>(i),
-             ellipsis ? "" : " and no ellipsis was given", spelled(labels), tensors[i].sizes());
+             ellipsis ? "" : " and no ellipsis was given", spelled(labels), tensors[i].sizes(),
+             tensors[i].dim());
     hidden[i] = ellipsis ? tensors[i].dim() - named : 0;
     widest = std::max(widest, hidden[i]);
     any_ellipsis = any_ellipsis || ellipsis;

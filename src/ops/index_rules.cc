@@ -46,8 +46,11 @@ bool is_byte_condition(DType t) {
 bool gather_fits(const Tensor& self, int64_t dim, const Tensor& index) {
   if (index.numel() == 0) return true;
   TD_CHECK(is_index_type(index.dtype()), "gather(): Expected dtype int32/int64 for index");
-  TD_CHECK(at_least_1d(self) == at_least_1d(index),
-           "Index tensor must have the same number of dimensions as input tensor");
+  TD_CHECK(
+      at_least_1d(self) == at_least_1d(index),
+      "Index tensor must have the same number of dimensions as input tensor: got {} and {}\n"
+      "Fix: index as many dimensions as the input has: index.unsqueeze, or index_select for one",
+      index.dim(), self.dim());
   TD_CHECK(fits(index, self, dim),
            "Size does not match at dimension {} expected index {} to be no larger than self {} "
            "apart from dimension {}",

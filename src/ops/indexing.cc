@@ -121,7 +121,7 @@ class Indexer {
           at < result_.view.dim() &&
               mask.sizes()[static_cast<size_t>(i)] == result_.view.sizes()[static_cast<size_t>(at)],
           "The shape of the mask {} at index {} does not match the shape of the indexed tensor {} "
-          "at index {}",
+          "at index {}\nFix: a mask has the shape of what it masks, or of its first dimensions",
           mask.sizes(), i, result_.view.sizes(), at);
     }
   }
@@ -155,8 +155,10 @@ Tensor select_checked(const Tensor& x, int64_t dim, int64_t i, int64_t shown) {
                  "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or "
                  "`tensor.item<T>()` in C++ to convert a 0-dim tensor to a number");
   const int64_t size = x.sizes()[static_cast<size_t>(dim)];
-  TD_CHECK_INDEX(i >= -size && i < size, "index {} is out of bounds for dimension {} with size {}",
-                 i, shown, size);
+  TD_CHECK_INDEX(
+      i >= -size && i < size,
+      "index {} is out of bounds for dimension {} with size {}\nFix: indices run from {} to {}", i,
+      shown, size, -size, size - 1);
   return op::select(x, dim, i);
 }
 

@@ -38,6 +38,10 @@ bool outside(const Tensor& index, int64_t size, OptInt except, int64_t* found) {
   }
   return false;
 }
+constexpr const char* kBatchSizes =
+    "Expected input batch_size ({}) to match target batch_size ({}).\nFix: each sample needs one "
+    "target: look at how the input is flattened and at the last batch";
+
 }  // namespace
 
 bool check_class_target(const Tensor& input, const Tensor& target, int64_t ignore_index) {
@@ -45,11 +49,9 @@ bool check_class_target(const Tensor& input, const Tensor& target, int64_t ignor
   if (ndim <= 2) {
     TD_CHECK(target.dim() <= 1, "0D or 1D target tensor expected, multi-target not supported");
     const int64_t rows = ndim == 1 ? 1 : input.size(0), given = target.dim() ? target.size(0) : 1;
-    TD_CHECK_VALUE(rows == given && (ndim == 1 || target.dim() == 1),
-                   "Expected input batch_size ({}) to match target batch_size ({}).", rows, given);
+    TD_CHECK_VALUE(rows == given && (ndim == 1 || target.dim() == 1), kBatchSizes, rows, given);
   } else {
-    TD_CHECK_VALUE(target.dim() > 0 && input.size(0) == target.size(0),
-                   "Expected input batch_size ({}) to match target batch_size ({}).", input.size(0),
+    TD_CHECK_VALUE(target.dim() > 0 && input.size(0) == target.size(0), kBatchSizes, input.size(0),
                    target.dim() ? target.size(0) : 1);
     DimVector expected(input.sizes());
     expected.erase(1);
@@ -57,7 +59,8 @@ bool check_class_target(const Tensor& input, const Tensor& target, int64_t ignor
              target.sizes());
   }
   TD_CHECK(target.dtype() == DType::kInt64 || target.dtype() == DType::kUInt8,
-           "expected target dtype to be Long or Byte, but got {}",
+           "expected target dtype to be Long or Byte, but got {}\nFix: classes are integers: "
+           "target.long(); probabilities of classes have the input's shape and floating dtype",
            scalar_type_name(target.dtype()));
   int64_t bad = 0;
   const int64_t classes = input.size(ndim == 1 ? 0 : 1);

@@ -342,11 +342,13 @@ Tensor cat(TensorSpan tensors, int64_t dim) {
              first->dim(), t.dim());
     for (int64_t d = 0; d < t.dim(); d++) {
       const auto k = static_cast<size_t>(d);
-      TD_CHECK(d == dim || t.sizes()[k] == first->sizes()[k],
-               "Sizes of tensors must match except in dimension {}. Expected size {} but got size "
-               "{} for tensor number {} "
-               "in the list.",
-               dim, first->sizes()[k], t.sizes()[k], i);
+      TD_CHECK(
+          d == dim || t.sizes()[k] == first->sizes()[k],
+          "Sizes of tensors must match except in dimension {}. Expected size {} but got size "
+          "{} for tensor number {} "
+          "in the list.\nFix: all but the dimension that is joined must agree: another dim, or "
+          "pad or cut them first",
+          dim, first->sizes()[k], t.sizes()[k], i);
     }
     total = checked_add(total, t.size(dim), "cat");
   }
@@ -393,9 +395,12 @@ Tensor stack(TensorSpan tensors, int64_t dim) {
   dim = contract::wrap_dim(dim, first.dim() + 1);
   rules::Promotion promotion;
   for (size_t i = 0; i < tensors.size(); i++) {
-    TD_CHECK(tensors[i].sizes() == first.sizes(),
-             "stack expects each tensor to be equal size, but got {} at entry 0 and {} at entry {}",
-             first.sizes(), tensors[i].sizes(), i);
+    TD_CHECK(
+        tensors[i].sizes() == first.sizes(),
+        "stack expects each tensor to be equal size, but got {} at entry 0 and {} at entry "
+        "{}\nFix: pad or cut them to one size (nn.utils.rnn.pad_sequence; a collate_fn does it for "
+        "a DataLoader), or keep a list",
+        first.sizes(), tensors[i].sizes(), i);
     promotion.add(tensors[i]);
   }
   DimVector sizes(first.sizes());

@@ -4,6 +4,13 @@
 #include "ops/contract.h"
 
 namespace taeda::rules {
+namespace {
+
+constexpr const char* kOtherSize =
+    "shape '{}' is invalid for input of size {}\nFix: the sizes of a view multiply to {}; one of "
+    "them may be -1, for what is left";
+
+}  // namespace
 
 DimVector inverse_permutation(IntSpan dims) {
   DimVector inverse(dims.size());
@@ -33,10 +40,10 @@ DimVector infer_size(IntSpan shape, int64_t numel) {
              "size -1 can be any "
              "value and is ambiguous",
              numel, shape);
-    TD_CHECK(numel % known == 0, "shape '{}' is invalid for input of size {}", shape, numel);
+    TD_CHECK(numel % known == 0, kOtherSize, shape, numel, numel);
     out[static_cast<size_t>(unknown)] = numel / known;
   } else {
-    TD_CHECK(known == numel, "shape '{}' is invalid for input of size {}", shape, numel);
+    TD_CHECK(known == numel, kOtherSize, shape, numel, numel);
   }
   return out;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "python/fix_note.h"
 #include "python/suggestion.h"
 #include "python/torch_function.h"
 
@@ -402,15 +403,29 @@ int find_keyword(const Function& function, const Signature& signature, PyObject*
   return -1;
 }
 
-// ". Did you mean 'dim'?" for a keyword that no overload has.
-std::string keyword_suggestion(const Function& function, PyObject* keyword) {
+// The names of the parameters of all overloads.
+std::vector<std::string_view> keywords_of(const Function& function) {
   std::vector<std::string_view> known;
   for (int s = 0; s < function.shown(); s++) {
     const Signature& signature = function.signatures[s];
     for (int i = function.method; i < signature.count; i++)
       known.emplace_back(shown_name(function, signature.params[i]));
   }
-  return did_you_mean(utf8(keyword), known);
+  return known;
+}
+
+// ". Did you mean 'dim'?" for a keyword that no overload has.
+std::string keyword_suggestion(const Function& function, PyObject* keyword) {
+  return did_you_mean(utf8(keyword), keywords_of(function));
+}
+
+[[noreturn]] void fail_unexpected(const Function& function, PyObject* keyword) {
+  set_error_with_fix(
+      PyExc_TypeError,
+      taeda::format("{}() got an unexpected keyword argument '{}'{}\nFix: {}", function.name,
+                    utf8(keyword), keyword_suggestion(function, keyword),
+                    keywords_text(keywords_of(function))));
+  throw PythonError();
 }
 
 // "No overload takes 'dims'. Did you mean 'dim'?" for the keywords that none has.
@@ -436,8 +451,10 @@ std::string unknown_keywords_text(const Function& function, PyObject* names) {
                function.name, least, most, given);
 }
 
+// `unexpected`: a keyword that the function lacks, or null; the missing argument may have been
+// meant.
 [[noreturn]] void fail_missing(const Function& function, const Signature& signature,
-                               PyObject* const* values) {
+                               PyObject* const* values, PyObject* unexpected) {
   std::string missing;
   int count = 0;
   for (int i = 0; i < signature.count; i++) {
@@ -445,8 +462,14 @@ std::string unknown_keywords_text(const Function& function, PyObject* names) {
     missing +=
         std::string(count++ ? ", \"" : "\"") + shown_name(function, signature.params[i]) + "\"";
   }
-  raise_python(PyExc_TypeError, "{}() missing {} required positional argument{}: {}", function.name,
-               count, count == 1 ? "" : "s", missing);
+  std::string fix;
+  if (unexpected)
+    fix = taeda::format("\nFix: '{}' is no keyword of {}(){}", utf8(unexpected), function.name,
+                        keyword_suggestion(function, unexpected));
+  set_error_with_fix(PyExc_TypeError,
+                     taeda::format("{}() missing {} required positional argument{}: {}{}",
+                                   function.name, count, count == 1 ? "" : "s", missing, fix));
+  throw PythonError();
 }
 
 // `index` is the argument's among those of the call.
@@ -463,8 +486,15 @@ std::string unknown_keywords_text(const Function& function, PyObject* names) {
     }
   }
   const std::string position = by_position ? taeda::format(" (position {})", index + 1) : "";
-  raise_python(PyExc_TypeError, "{}(): argument '{}'{} must be {}, not {}", function.name,
-               shown_name(function, param), position, kind_text(param), type_name(value));
+  const std::string text =
+      taeda::format("{}(): argument '{}'{} must be {}, not {}", function.name,
+                    shown_name(function, param), position, kind_text(param), type_name(value));
+  const bool numbers = PyNumber_Check(value) || is_sequence(value);
+  const bool fits = numbers && param.kind == Kind::kTensor;
+  const char* fix =
+      fits ? "\nFix: torch.as_tensor makes a Tensor of numbers, lists and arrays" : "";
+  set_error_with_fix(PyExc_TypeError, text + fix);
+  throw PythonError();
 }
 
 }  // namespace
@@ -505,14 +535,12 @@ bool Arguments::match(const Signature& signature, bool raise) {
     const Param& param = signature.params[i];
     if (values_[i] ? i == varargs_ || accepts(param, values_[i]) : !!param.default_text) continue;
     if (!raise) return false;
-    if (!values_[i]) fail_missing(function_, signature, values_);
+    if (!values_[i]) fail_missing(function_, signature, values_, unexpected);
     fail_type(function_, param, i - shift, i < by_position, values_[i]);
   }
   if (!unexpected && !repeated) return true;
   if (!raise) return false;
-  if (unexpected)
-    raise_python(PyExc_TypeError, "{}() got an unexpected keyword argument '{}'{}", function_.name,
-                 utf8(unexpected), keyword_suggestion(function_, unexpected));
+  if (unexpected) fail_unexpected(function_, unexpected);
   raise_python(PyExc_TypeError, "{}() got multiple values for argument '{}'", function_.name,
                utf8(repeated));
 }

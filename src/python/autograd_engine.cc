@@ -483,7 +483,9 @@ PyMethodDef functions[] = {
     {"_current_autograd_node", current_node, METH_NOARGS, nullptr},
     {"_is_checkpoint_valid", is_checkpoint_valid, METH_NOARGS, nullptr},
     {"is_grad_enabled", is_grad_enabled, METH_NOARGS,
-     "is_grad_enabled() -> bool\n\nWhether operators are recorded."},
+     "is_grad_enabled() -> bool\n\nWhether operators are recorded for backward on this thread: not "
+     "within `no_grad` and `inference_mode`.\n\n>>> with torch.no_grad():\n...     "
+     "torch.is_grad_enabled()\nFalse"},
     {"_set_grad_enabled", set_grad_enabled, METH_O, nullptr},
     {"is_inference_mode_enabled", is_inference, METH_NOARGS,
      "is_inference_mode_enabled() -> bool\n\nWhether inference_mode is on."},

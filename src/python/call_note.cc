@@ -87,6 +87,16 @@ std::string call_text(const Function& function, PyObject* self, PyObject* const*
   return text + ")";
 }
 
+// Moves the last note before the others: what to do (fix_note.h) comes after the call.
+void put_first(PyObject* error) {
+  const PyRef notes = PyRef::check(PyObject_GetAttrString(error, "__notes__"));
+  const Py_ssize_t last = PyList_Check(notes.get()) ? PyList_GET_SIZE(notes.get()) - 1 : 0;
+  if (last < 1) return;
+  const PyRef note = PyRef::share(PyList_GET_ITEM(notes.get(), last));
+  check_status(PyList_SetSlice(notes.get(), last, last + 1, nullptr));
+  check_status(PyList_Insert(notes.get(), 0, note.get()));
+}
+
 }  // namespace
 
 PyObject* fail_call(const Function& function, PyObject* self, PyObject* const* args,
@@ -104,6 +114,7 @@ PyObject* fail_call(const Function& function, PyObject* self, PyObject* const* a
     const PyRef note = PyRef::check(
         PyUnicode_FromStringAndSize(text.data(), static_cast<Py_ssize_t>(text.size())));
     PyRef::check(PyObject_CallMethodOneArg(value, name.get(), note.get()));
+    put_first(value);
   } catch (...) {  // an exception without a note is better than another exception
   }
   PyErr_Clear();

@@ -2,9 +2,11 @@
 #include <new>
 #include <stdexcept>
 
+#include "base/fix_line.h"
 #include "device/api.h"
 #include "python/autograd_support.h"
 #include "python/common.h"
+#include "python/fix_note.h"
 
 namespace taeda::python {
 
@@ -40,7 +42,30 @@ PyObject* exception_type(ErrorKind kind) {
   return PyExc_RuntimeError;
 }
 
+// An exception that is set already gets a note; it stays as it is if that fails.
+void add_fix(std::string_view fix) noexcept {
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  PyErr_NormalizeException(&type, &value, &traceback);
+  PyObject* note = PyUnicode_FromStringAndSize(fix.data(), static_cast<Py_ssize_t>(fix.size()));
+  if (note) Py_XDECREF(PyObject_CallMethod(value, "add_note", "O", note));
+  Py_XDECREF(note);
+  PyErr_Clear();
+  PyErr_Restore(type, value, traceback);
+}
+
 }  // namespace
+
+void set_error_with_fix(PyObject* type, std::string_view text) noexcept {
+  const size_t at = text.find(kFixLine);
+  const std::string_view message = text.substr(0, at);
+  const auto size = static_cast<Py_ssize_t>(message.size());
+  PyObject* shown = PyUnicode_DecodeUTF8(message.data(), size, "replace");
+  if (!shown) return;
+  PyErr_SetObject(type, shown);
+  Py_DECREF(shown);
+  if (at != text.npos) add_fix(text.substr(at + 1));
+}
 
 void set_python_error() noexcept {
   try {
@@ -53,7 +78,7 @@ void set_python_error() noexcept {
   } catch (const cuda::AcceleratorError& error) {
     PyErr_SetString(accelerator_error, error.what());
   } catch (const Error& error) {
-    PyErr_SetString(exception_type(error.kind()), error.what());
+    set_error_with_fix(exception_type(error.kind()), error.what());
   } catch (const std::bad_alloc&) {
     PyErr_SetString(out_of_memory_error, "not enough memory for the bookkeeping of an operator");
   } catch (const std::exception& error) {

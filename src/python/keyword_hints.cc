@@ -64,10 +64,13 @@ void add_hint(PyObject* callable, PyObject* kwnames, PyObject* error) {
   if (keyword.empty() || !passes(kwnames, keyword)) return;
   const std::vector<std::string> known = parameters_of(callable);
   const std::string hint = did_you_mean(keyword, {known.begin(), known.end()});
-  if (hint.empty()) return;
-  const std::string longer = std::string(utf8(text.get())) + hint;
-  PyRef args = PyRef::check(Py_BuildValue("(s)", longer.c_str()));
-  check_status(PyObject_SetAttrString(error, "args", args.get()));
+  if (!hint.empty()) {
+    const std::string longer = std::string(utf8(text.get())) + hint;
+    PyRef args = PyRef::check(Py_BuildValue("(s)", longer.c_str()));
+    check_status(PyObject_SetAttrString(error, "args", args.get()));
+  }
+  const std::string note = "Fix: " + keywords_text({known.begin(), known.end()});
+  PyRef::check(PyObject_CallMethod(error, "add_note", "s", note.c_str()));
 }
 
 PyObject* construct(PyObject* type, PyObject* const* args, size_t nargsf, PyObject* kwnames) {

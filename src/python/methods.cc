@@ -253,7 +253,8 @@ PyObject* to_numpy(const Tensor& x, bool force) {
   if (x.requires_grad()) {
     TD_CHECK(
         force || !thread_modes.grad_enabled,
-        "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.");
+        "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.\n"
+        "Fix: arrays have no history, so numpy() wants a tensor without: x.detach().numpy()");
     return array_from_tensor(op::detach(x));
   }
   return array_from_tensor(x);

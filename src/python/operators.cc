@@ -209,8 +209,11 @@ int tensor_bool(PyObject* self) {
   if (hands_over(self)) [[unlikely]]
     return PyObject_IsTrue(hand_over("__bool__", {self}).get());
   const Tensor& x = tensor_of(self);
-  TD_CHECK(x.numel() == 1, "Boolean value of Tensor with {} is ambiguous",
-           x.numel() == 0 ? "no values" : "more than one value");
+  TD_CHECK(
+      x.numel() == 1,
+      "Boolean value of Tensor with {} is ambiguous\nFix: expected one value, and {} are given: "
+      "x.any(), x.all(), or torch.where instead of if",
+      x.numel() == 0 ? "no values" : "more than one value", x.numel());
   leaves_trace("a Python boolean");
   return x.item_scalar().to_bool();
   TD_PYTHON_CATCH(-1)

@@ -381,25 +381,34 @@ PyObject* clear_autocast_cache(PyObject*, PyObject*) {
 
 PyMethodDef functions[] = {
     {"manual_seed", as_function(manual_seed_function), METH_FASTCALL | METH_KEYWORDS,
-     "manual_seed(seed) -> Generator\n\nSeeds the default generator."},
+     "manual_seed(seed) -> Generator\n\nSeeds the default generator of each device, so that what "
+     "follows draws the same numbers each time.\n\nArgs:\n    seed: an int of at most 64 bits; "
+     "negative ones count from 2**64 down.\n\nReturns:\n    Generator: that of the CPU.\n\n"
+     ">>> _ = torch.manual_seed(0)\n>>> torch.rand(2)\ntensor([0.4963, 0.7682])"},
     {"seed", seed_function, METH_NOARGS,
      "seed() -> int\n\nSeeds the default generator from the system's entropy."},
     {"initial_seed", initial_seed, METH_NOARGS,
      "initial_seed() -> int\n\nThe seed that the default generator started from."},
     {"get_rng_state", get_rng_state, METH_NOARGS,
-     "get_rng_state() -> Tensor\n\nThe default generator's state."},
+     "get_rng_state() -> Tensor\n\nThe state of the CPU's default generator, as bytes.\n\n"
+     ">>> state = torch.get_rng_state()\n>>> first = torch.rand(3)\n"
+     ">>> torch.set_rng_state(state)\n>>> torch.equal(torch.rand(3), first)\nTrue"},
     {"set_rng_state", as_function(set_rng_state), METH_FASTCALL | METH_KEYWORDS,
-     "set_rng_state(new_state) -> None\n\nPuts the default generator into a state that "
-     "get_rng_state gave."},
+     "set_rng_state(new_state) -> None\n\nPuts the CPU's default generator into a state.\n\nArgs:"
+     "\n    new_state: the bytes that `get_rng_state` gave, there or in PyTorch.\n\nRaises:\n"
+     "    RuntimeError: they are none."},
     {"_cuda_default_generator", cuda_default_generator, METH_O, nullptr},
     {"get_default_dtype", get_default_dtype, METH_NOARGS,
-     "get_default_dtype() -> dtype\n\nThe dtype of tensors made from Python floats."},
+     "get_default_dtype() -> dtype\n\nThe dtype of tensors that are made from Python floats, or "
+     "by functions such as `ones` without a dtype; of complex ones, that of the parts.\n\n"
+     ">>> torch.get_default_dtype()\ntorch.float32"},
     {"set_default_dtype", set_default_dtype_function, METH_O,
      "set_default_dtype(d) -> None\n\nMakes `d`, a floating dtype, that of tensors made from "
      "Python floats. TypeError for others."},
     {"_implementations", implementations, METH_NOARGS, nullptr},
     {"get_num_threads", get_threads, METH_NOARGS,
-     "get_num_threads() -> int\n\nThe number of threads that an operator may use."},
+     "get_num_threads() -> int\n\nThe number of threads that an operator may use: at first, of the "
+     "CPUs that the process may run on.\n\n>>> torch.get_num_threads() >= 1\nTrue"},
     {"set_num_threads", set_threads, METH_O,
      "set_num_threads(n) -> None\n\nLets an operator use up to `n` threads; results do not depend "
      "on it."},

@@ -11,4 +11,7 @@ namespace taeda::python {
 // few; empty where none is near.
 std::string did_you_mean(std::string_view wrong, const std::vector<std::string_view>& known);
 
+// "it takes input, dim by keyword", or that it takes none; each name once.
+std::string keywords_text(const std::vector<std::string_view>& known);
+
 }  // namespace taeda::python

@@ -49,6 +49,7 @@ MISTAKES = (
         ("4x5",),
         ("2x3",),
         words="mat1 and mat2 shapes cannot be multiplied (2x3 and 4x5)",
+        cure=("3 columns and the second 4 rows", "transpose"),
     ),
     Mistake(
         "Shapes that do not broadcast",
@@ -59,6 +60,7 @@ MISTAKES = (
         ("(3)", "(4)", "[2, 3]", "[2, 4]"),
         words="The size of tensor a (3) must match the size of tensor b (4) at non-singleton "
         "dimension 1",
+        cure=("unsqueeze or [:, None]",),
     ),
     Mistake(
         "A convolution of images with other channels",
@@ -196,6 +198,7 @@ MISTAKES = (
         ("Long or Byte",),
         ("Float",),
         words="expected target dtype to be Long or Byte, but got Float",
+        cure=("target.long()",),
     ),
     Mistake(
         "Other numbers of samples and of targets",
@@ -206,6 +209,7 @@ MISTAKES = (
         ("(4)", "(2)"),
         "ValueError",
         "Expected input batch_size (4) to match target batch_size (2).",
+        cure=("how the input is flattened", "the last batch"),
     ),
     Mistake(
         "Logits in place of probabilities",
@@ -213,8 +217,9 @@ MISTAKES = (
         "binary_cross_entropy_with_logits takes logits",
         ("binary_cross_entropy", "input"),
         ("between 0 and 1",),
-        (),
+        ("one is 1.5",),
         words="all elements of input should be between 0 and 1",
+        cure=("binary_cross_entropy_with_logits",),
     ),
     Mistake(
         "A target of another shape in binary cross entropy",
@@ -225,6 +230,7 @@ MISTAKES = (
         ("torch.Size([3])",),
         "ValueError",
         "must be the same as input size",
+        cure=("target.view_as(input)",),
     ),
     # --- autograd --------------------------------------------------------------------------
     Mistake(
@@ -275,13 +281,14 @@ MISTAKES = (
         ("require grad",),
         ("does not have a grad_fn",),
         words="element 0 of tensors does not require grad and does not have a grad_fn",
+        cure=("set requires_grad", "look for no_grad, detach"),
     ),
     Mistake(
         "NumPy of a tensor that requires grad",
         "torch.rand(3, requires_grad=True).numpy()",
         "x.detach().numpy()",
         ("numpy()",),
-        (),
+        ("numpy() wants a tensor without",),
         ("requires grad",),
         words="Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() "
         "instead.",
@@ -293,8 +300,9 @@ MISTAKES = (
         "make it floating point: torch.arange(3.0, requires_grad=True)",
         ("arange", "requires_grad"),
         ("floating point",),
-        (),
+        ("not those of int64",),
         words="Only Tensors of floating point and complex dtype can require gradients",
+        cure=("dtype=torch.float32",),
     ),
     # --- dtypes ----------------------------------------------------------------------------
     Mistake(
@@ -315,6 +323,7 @@ MISTAKES = (
         ("floating point",),
         ("Long",),
         words="Input dtype must be either a floating point or complex dtype",
+        cure=("x.float().mean()",),
     ),
     # --- shapes ----------------------------------------------------------------------------
     Mistake(
@@ -325,6 +334,7 @@ MISTAKES = (
         ("input of size 6",),
         ("[4, 2]",),
         words="shape '[4, 2]' is invalid for input of size 6",
+        cure=("multiply to 6", "-1"),
     ),
     Mistake(
         "A view of a transposed tensor",
@@ -345,6 +355,7 @@ MISTAKES = (
         ("size 4", "number 1"),
         words="Sizes of tensors must match except in dimension 0. Expected size 3 but got size "
         "4 for tensor number 1 in the list.",
+        cure=("another dim, or pad",),
     ),
     Mistake(
         "Tensors of other sizes in stack",
@@ -355,6 +366,7 @@ MISTAKES = (
         ("[3] at entry 0", "[4] at entry 1"),
         words="stack expects each tensor to be equal size, but got [3] at entry 0 and [4] at "
         "entry 1",
+        cure=("pad_sequence", "collate_fn"),
     ),
     Mistake(
         "einsum with other subscripts than dimensions",
@@ -365,6 +377,7 @@ MISTAKES = (
         ("[3]", "dimensions (1)"),
         words="the number of subscripts in the equation (2) does not match the number of "
         "dimensions (1) for operand 1",
+        cure=("one letter for each",),
     ),
     Mistake(
         "More of topk than there are",
@@ -374,6 +387,7 @@ MISTAKES = (
         ("from 0 to the dimension's size",),
         ("k = 5", "[3]"),
         words="selected index k out of range",
+        cure=("min(k, x.size(0))",),
     ),
     # --- indices ---------------------------------------------------------------------------
     Mistake(
@@ -385,6 +399,7 @@ MISTAKES = (
         ("index 5",),
         "IndexError",
         "index 5 is out of bounds for dimension 0 with size 3",
+        cure=("indices run from -3 to 2",),
     ),
     Mistake(
         "A dimension that is not there",
@@ -395,6 +410,7 @@ MISTAKES = (
         ("got 2",),
         "IndexError",
         "Dimension out of range (expected to be in range of [-2, 1], but got 2)",
+        cure=("the number of dimensions is 2",),
     ),
     Mistake(
         "A mask of another shape",
@@ -406,6 +422,7 @@ MISTAKES = (
         "IndexError",
         "The shape of the mask [2] at index 0 does not match the shape of the indexed "
         "tensor [3] at index 0",
+        cure=("a mask has the shape of what it masks",),
     ),
     Mistake(
         "gather with indices of other dimensions",
@@ -415,6 +432,7 @@ MISTAKES = (
         ("same number of dimensions",),
         ("[2, 3]", "[2]"),
         words="Index tensor must have the same number of dimensions as input tensor",
+        cure=("index.unsqueeze",),
     ),
     Mistake(
         "item() of several numbers",
@@ -431,9 +449,10 @@ MISTAKES = (
         "if torch.rand(3) > 0: pass",
         ".any() or .all()",
         ("Boolean value",),
-        (),
+        ("expected one value",),
         ("more than one value",),
         words="Boolean value of Tensor with more than one value is ambiguous",
+        cure=("x.any(), x.all()",),
     ),
     # --- programs --------------------------------------------------------------------------
     Mistake(
@@ -441,7 +460,7 @@ MISTAKES = (
         "torch.sum(torch.rand(2, 3), dims=1)",
         "dim=1",
         ("sum",),
-        (),
+        ("takes input, dim, keepdim, dtype, out by keyword",),
         ("'dims'",),
         "TypeError",
         cure=("Did you mean 'dim'?",),
@@ -454,6 +473,7 @@ MISTAKES = (
         ("Tensor",),
         ("list",),
         "TypeError",
+        cure=("torch.as_tensor",),
     ),
     Mistake(
         "Weights of another model",
@@ -463,6 +483,7 @@ MISTAKES = (
         ("[2, 3]", '"bias"'),
         ("[2, 4]", '"scale"'),
         words="Error(s) in loading state_dict for Linear",
+        cure=("as it was when it was saved", "strict=False"),
     ),
     Mistake(
         "A module without super().__init__()",
@@ -507,6 +528,7 @@ MISTAKES = (
         ("equal size",),
         ("[3] at entry 0", "[4] at entry 1"),
         words="stack expects each tensor to be equal size",
+        cure=("collate_fn",),
     ),
     Mistake(
         "A probability beyond one",
@@ -517,5 +539,6 @@ MISTAKES = (
         ("2.0",),
         "ValueError",
         "dropout probability has to be between 0 and 1, but got 2.0",
+        cure=("share of elements",),
     ),
 )

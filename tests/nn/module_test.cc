@@ -143,10 +143,12 @@ TEST(Module, ErrorsNameTheModule) {
   };
   EXPECT_EQ(text_of(Net(), ones({3, 4})),
             "mat1 and mat2 shapes cannot be multiplied (3x8 and 9x2)\n"
-            "In module 'first.body.1' of Net: Linear, called with [3, 8] float32");
+            "In module 'first.body.1' of Net: Linear, called with [3, 8] float32\n"
+            "Fix: the input's last size is 8 and the weight's 9: make them equal");
   EXPECT_EQ(text_of(nn::Linear(2, 2), ones({3, 4})),
             "mat1 and mat2 shapes cannot be multiplied (3x4 and 2x2)\n"
-            "In module Linear, called with [3, 4] float32");
+            "In module Linear, called with [3, 4] float32\n"
+            "Fix: the input's last size is 4 and the weight's 2: make them equal");
 }
 
 TEST(Module, RejectsBadNames) {

@@ -84,10 +84,88 @@ def test_keywords_that_are_misspelt_suggest_one(call, text):
     assert text in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("call", "meant"),
+    [
+        (lambda x: torch.optim.SGD([x], learning_rate=0.1), "lr"),
+        (lambda x: torch.optim.Adam([x], epsilon=1e-8), "eps"),
+        (lambda x: torch.optim.Adam([x], beta1=0.9), "betas"),
+        (lambda x: nn.Dropout(prob=0.5), "p"),
+        (lambda x: nn.functional.dropout(x, rate=0.5), "p"),
+        (lambda x: nn.Linear(4, units=3), "out_features"),
+        (lambda x: nn.Linear(4, 3, use_bias=False), "bias"),
+        (lambda x: nn.Conv2d(3, filters=8, kernel_size=3), "out_channels"),
+        (lambda x: nn.Conv2d(3, 8, 3, pad=1), "padding"),
+        (lambda x: nn.Embedding(vocab_size=9, embedding_dim=2), "num_embeddings"),
+        (lambda x: nn.MultiheadAttention(8, heads=2), "num_heads"),
+        (lambda x: nn.GRU(4, units=8), "hidden_size"),
+        (lambda x: nn.functional.leaky_relu(x, alpha=0.1), "negative_slope"),
+        (lambda x: nn.functional.one_hot(x.long(), depth=3), "num_classes"),
+        (lambda x: nn.functional.max_pool2d(x, pool_size=2), "kernel_size"),
+        (lambda x: torch.argsort(x, reverse=True), "descending"),
+        (lambda x: torch.sum(x, axes=1), "dim"),
+        (lambda x: torch.topk(x, k=1, dimension=1), "dim"),
+    ],
+)
+def test_words_of_other_frameworks_suggest_pytorchs(call, meant):
+    with pytest.raises(TypeError) as caught:
+        call(torch.ones(2, 2))
+    assert meant in str(caught.value) + "".join(caught.value.__notes__)
+    assert any(note.startswith("Fix: it takes ") for note in caught.value.__notes__)
+
+
+@pytest.mark.parametrize(
+    ("call", "fix"),
+    [
+        (lambda x: torch.zeros(shape=(2, 3)), "'shape' is no keyword of zeros(). Did you mean 's"),
+        (
+            lambda x: nn.functional.mse_loss(x, y_true=x),
+            "'y_true' is no keyword of mse_loss(). Did",
+        ),
+        (lambda x: torch.multinomial(x, n=2), "multinomial(). Did you mean 'num_samples'?"),
+    ],
+)
+def test_a_missing_argument_by_another_name_is_named(call, fix):
+    with pytest.raises(TypeError, match="missing 1 required positional argument") as caught:
+        call(torch.ones(2, 2))
+    assert fix in caught.value.__notes__[0]
+
+
+def test_einsum_says_that_it_takes_no_keywords():
+    with pytest.raises(
+        TypeError, match=r"einsum\(\) got an unexpected keyword argument 'pth'"
+    ) as e:
+        torch.einsum("ij->i", torch.ones(2, 2), pth=[0])
+    assert e.value.__notes__ == ["Fix: it takes no keywords"]
+
+
+def test_the_fix_of_a_layer_takes_the_place_of_the_operators():
+    with pytest.raises(RuntimeError) as caught:
+        nn.Sequential(nn.Linear(4, 8), nn.Linear(9, 2))(torch.ones(3, 4))
+    fixes = [note for note in caught.value.__notes__ if note.startswith("Fix: ")]
+    assert fixes == ["Fix: in_features is 9 and the input's last size 8: make them equal"]
+    assert caught.value.__notes__[-1] == fixes[0]
+
+
+def test_a_fix_follows_the_step_of_backward_that_failed():
+    class Wrong(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, gy):
+            return gy @ torch.ones(5, 5)
+
+    with pytest.raises(RuntimeError, match="shapes cannot be multiplied") as caught:
+        Wrong.apply(torch.ones(2, 2, requires_grad=True)).sum().backward()
+    assert caught.value.__notes__[-1].startswith("Fix: the first has 2 columns and the second 5")
+
+
 def test_keywords_that_are_near_nothing_keep_pytorchs_words():
-    with pytest.raises(TypeError, match=r"got an unexpected keyword argument 'whatever'$"):
+    with pytest.raises(TypeError, match=r"(?m)got an unexpected keyword argument 'whatever'$"):
         nn.Linear(2, 2, whatever=1)
-    with pytest.raises(TypeError, match=r"got an unexpected keyword argument 'a'$"):
+    with pytest.raises(TypeError, match=r"(?m)got an unexpected keyword argument 'a'$"):
         nn.Sequential(a=1)
 
 
@@ -103,7 +181,7 @@ def test_errors_from_inside_a_constructor_are_left_as_they_are():
     assert str(caught.value).endswith("got an unexpected keyword argument 'bia'")
     with pytest.raises(TypeError, match="missing 1 required positional argument: 'size'"):
         Broken()
-    with pytest.raises(TypeError, match=r"'dept'. Did you mean 'depth'\?$"):
+    with pytest.raises(TypeError, match=r"(?m)'dept'. Did you mean 'depth'\?$"):
         Broken(3, **{"dept": 2})
 
 
@@ -134,7 +212,7 @@ def test_hints_leave_the_call_alone():
 
 
 def test_keywords_that_are_near_nothing_suggest_nothing():
-    with pytest.raises(TypeError, match=r"unexpected keyword argument 'colour'$"):
+    with pytest.raises(TypeError, match=r"(?m)unexpected keyword argument 'colour'$"):
         torch.exp(torch.ones(2), colour=1)
 
 

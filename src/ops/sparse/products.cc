@@ -90,8 +90,10 @@ void check_product(const Tensor& a, const Tensor& b) {
   TD_CHECK(a.dim() == 2 && b.dim() == 2,
            "mm: Argument #1: Expected matrices, got tensors of {} and {} dimensions", a.dim(),
            b.dim());
-  TD_CHECK(a.size(1) == b.size(0), "mat1 and mat2 shapes cannot be multiplied ({}x{} and {}x{})",
-           a.size(0), a.size(1), b.size(0), b.size(1));
+  TD_CHECK(a.size(1) == b.size(0),
+           "mat1 and mat2 shapes cannot be multiplied ({}x{} and {}x{})\nFix: the first has {} "
+           "columns and the second {} rows, which must be equal: transpose one",
+           a.size(0), a.size(1), b.size(0), b.size(1), a.size(1), b.size(0));
   TD_CHECK(a.dtype() == b.dtype(), "expected scalar type {} but found {}",
            scalar_type_name(a.dtype()), scalar_type_name(b.dtype()));
 }

@@ -26,7 +26,9 @@ _ALPHA = 1.7580993408473766
 
 def _check_p(p: float) -> None:
     if p < 0.0 or p > 1.0:
-        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+        error = ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+        error.add_note("Fix: p is the share of elements that become 0, such as 0.5")
+        raise error
 
 
 def _noise(input: Tensor, p: float, whole_features: bool) -> Tensor:

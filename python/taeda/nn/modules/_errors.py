@@ -22,9 +22,12 @@ def note_module(error: BaseException, module: Any, args: tuple, kwargs: dict) ->
             setattr(error, _TRAIL, trail)
         except AttributeError:
             return
+        fixes = _without_fixes(error)
         error.add_note(trail.text())
         if isinstance(error, RuntimeError | ValueError | IndexError):
-            _add_fix(error, module, args)
+            fixes = _layer_fix(module, args) or fixes
+        for fix in fixes:
+            error.add_note(fix)
         return
     before = trail.text()
     trail.enter(module)
@@ -33,16 +36,24 @@ def note_module(error: BaseException, module: Any, args: tuple, kwargs: dict) ->
         notes[notes.index(before)] = trail.text()
 
 
-def _add_fix(error: BaseException, module: Any, args: tuple) -> None:
+def _without_fixes(error: BaseException) -> list[str]:
+    """Takes the notes that say what to do from an operator's error: they come last."""
+    notes = getattr(error, "__notes__", [])
+    fixes = [note for note in notes if note.startswith("Fix: ")]
+    for fix in fixes:
+        notes.remove(fix)
+    return fixes
+
+
+def _layer_fix(module: Any, args: tuple) -> list[str]:
     """The note that says what to change, where the module's kind is one that `advice` knows."""
     from ._advice import advice
 
     try:
         text = advice(module, args)
     except Exception:  # the input or the module is odder than the advice expects
-        return
-    if text:
-        error.add_note(f"Fix: {text}")
+        return []
+    return [f"Fix: {text}"] if text else []
 
 
 class _Trail:

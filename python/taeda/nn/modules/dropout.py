@@ -23,7 +23,9 @@ class _DropoutNd(Module):
     def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
         super().__init__()
         if p < 0 or p > 1:
-            raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+            error = ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+            error.add_note("Fix: p is the share of elements that become 0, such as 0.5")
+            raise error
         self.p = p
         self.inplace = inplace
 

@@ -1058,11 +1058,16 @@ class Module:
                     1 if missing_keys else 0, f"Unexpected key(s) in state_dict: {names}. "
                 )
         if error_msgs:
-            raise RuntimeError(
+            error = RuntimeError(
                 "Error(s) in loading state_dict for {}:\n\t{}".format(
                     type(self).__name__, "\n\t".join(error_msgs)
                 )
             )
+            error.add_note(
+                "Fix: build the model as it was when it was saved, or rename the keys; "
+                "strict=False lets keys be missing or unexpected, sizes never differ"
+            )
+            raise error
         return _IncompatibleKeys(missing_keys, unexpected_keys)
 
     # --- iteration ---

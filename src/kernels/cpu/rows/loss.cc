@@ -145,6 +145,14 @@ void cross_entropy_backward(const View& gx, const View& gy, const View& input, c
   });
 }
 
+namespace {
+
+constexpr const char* kNoProbability =
+    "all elements of input should be between 0 and 1, but one is {}\nFix: sigmoid the input first, "
+    "or leave it and call binary_cross_entropy_with_logits";
+
+}  // namespace
+
 void binary_cross_entropy(const View& out, const View& input, const View& target) {
   with_wide_floating(input.dtype, [&](auto zero) {
     using T = decltype(zero);
@@ -156,7 +164,7 @@ void binary_cross_entropy(const View& out, const View& input, const View& target
         const T *x = xs.read(first, n), *t = ts.read(first, n);
         T* o = os.open(first);
         for (int64_t i = 0; i < n; i++) {
-          TD_CHECK(x[i] >= T(0) && x[i] <= T(1), "all elements of input should be between 0 and 1");
+          TD_CHECK(x[i] >= T(0) && x[i] <= T(1), kNoProbability, static_cast<double>(x[i]));
           o[i] = (t[i] - T(1)) * std::max(std::log1p(-x[i]), T(-100)) -
                  t[i] * std::max(std::log(x[i]), T(-100));
         }
