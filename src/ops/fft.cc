@@ -122,7 +122,9 @@ Tensor resized(Tensor x, const Extent& e, OptInt last = std::nullopt) {
 
 Tensor complex_transform(const Tensor& self, const Extent& e, const OptText& norm, bool forward) {
   const int64_t by = normalization(norm, forward);
-  const Tensor x = resized(floating(self, true), e);
+  const bool real = forward && !self.is_complex() && !e.dims.empty();  // half the work
+  const Tensor x = resized(floating(self, !real), e);
+  if (real) return op::_fft_r2c(x, e.dims, by, false);
   if (e.dims.empty()) return op::clone(x, std::nullopt);
   return op::_fft_c2c(x, e.dims, by, forward);
 }

@@ -40,6 +40,8 @@ F.conv_transpose2d(x[None, None], m[None, None]) | F.max_pool2d(x[None, None], 2
 F.avg_pool2d(x[None, None], 2) | F.adaptive_avg_pool2d(x[None, None], 2) | F.pad(x, (1, 1))
 F.grid_sample(x[None, None], g) | x.mul_(2) | x.add_(y) | x.exp_() | x.relu_() | x.zero_()
 x.sub_(y) | x.div_(y) | x.sigmoid_() | x.tanh_() | x.masked_fill_(x > 0.5, 0) | x.copy_(y)
+torch.fft.fft(x) | torch.fft.rfft(x) | x.nan_to_num() | torch.special.entr(x)
+torch.special.xlog1py(x, y) | torch.lerp(x, y, y) | torch.view_as_complex(x.view(3, 2, 2)).angle()
 """
 # The node itself has PyTorch's class, what is behind it is recorded in other steps.
 SAME_NODE = """
@@ -60,18 +62,26 @@ F.interpolate(x[None, None, None], 7, mode="nearest-exact")
 F.interpolate(x[None, None], (2, 2), mode="bilinear", antialias=True)
 F.interpolate(x[None, None], (2, 2), mode="bicubic", antialias=True)
 torch.nn.LSTM(4, 3)(x)[0] | torch.nn.MultiheadAttention(4, 1)(x, x, x)[0]
+1 - x | 1 / x | F.adaptive_avg_pool2d(x[None], 1) | F.adaptive_avg_pool3d(x[None, None], 1)
+F.adaptive_avg_pool1d(x, 2) | F.adaptive_max_pool1d(x, 2) | F.max_pool1d(x, 2) | F.avg_pool1d(x, 2)
+F.cross_entropy(x, i3, reduction="none") | F.cross_entropy(x, i3, label_smoothing=0.1)
+torch.linalg.solve(m, x.T) | F.batch_norm(x, torch.zeros(4), torch.ones(4))
 """
 # Ours where it is another one, and why.
 OTHER_NODE = {
     "torch.amax(x)": ("MaxBackward1", "of all elements max() and amax() are one function"),
-    "F.mse_loss(x, y)": ("MeanBackward0", "three operators, each with a step of its own"),
-    "F.adaptive_avg_pool2d(x[None], 1)": ("AdaptiveAvgPool2DBackward0", "one kernel for all sizes"),
     "F.scaled_dot_product_attention(x[None], x[None], x[None])": (
         "SqueezeBackward1", "the kernel wants a dimension of heads, where PyTorch multiplies",
     ),
     "torch.einsum('ij,jk->ik', x, m)": ("PermuteBackward0", "dimensions are ordered at the end"),
-    "torch.fft.fft(x)": ("FftC2CBackward0", "a real input is made complex first"),
-    "1 / x": ("DivBackward0", "one division, rounded once, where PyTorch multiplies"),
+    "F.mse_loss(x, y)": ("MeanBackward0", "three operators, each with a step of its own"),
+    "torch.fft.fft2(x)": ("FftR2CBackward0", "real input is half the work"),
+    "x.roll(1)": ("UnsafeViewBackward0", "made of slices that are joined"),
+    "x.repeat(2, 1)": ("UnsafeViewBackward0", "made of an expanded view that is copied"),
+    "F.glu(x)": ("MulBackward0", "made of a split, a sigmoid and a product"),
+    "F.nll_loss(x, i3)": ("DivBackward0", "made of gather and where"),
+    "torch.cdist(x, y)": ("LinalgVectorNormBackward0", "the norm of all differences"),
+    "F.pad(x[None], (1, 1), mode='reflect')": ("PadByIndexBackward0", "one kernel for all modes"),
 }  # fmt: skip
 
 # What PyTorch's node shows as _saved_NAME and ours does not, and why; nodes of other expressions
