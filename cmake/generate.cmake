@@ -7,7 +7,7 @@ file(GLOB generator_files CONFIGURE_DEPENDS gen/*.py src/kernels/cuda/*.cc)
 file(GLOB functor_headers CONFIGURE_DEPENDS src/kernels/pointwise/*.h)  # which there are, not what is in them
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${table_files} ${generator_files})
 execute_process(
-  COMMAND ${Python_EXECUTABLE} -m gen --ops ops --out ${TAEDA_GENERATED}
+  COMMAND ${TAEDA_BUILD_PYTHON} -m gen --ops ops --out ${TAEDA_GENERATED}
   WORKING_DIRECTORY ${CMAKE_SOURCE_DIR} COMMAND_ERROR_IS_FATAL ANY)
 file(GLOB generated_sources ${TAEDA_GENERATED}/src/*.cc)
 file(GLOB generated_methods ${TAEDA_GENERATED}/methods/*.cc)

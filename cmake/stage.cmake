@@ -28,7 +28,7 @@ file(CREATE_LINK ${TAEDA_GENERATED}/package/_decomp/definitions.py
 set(TAEDA_STUBS ${CMAKE_BINARY_DIR}/stubs)
 set(make_stubs ${CMAKE_SOURCE_DIR}/tools/make_stubs.py)
 add_custom_command(OUTPUT ${TAEDA_STUBS}/_C.pyi
-  COMMAND ${Python_EXECUTABLE} ${make_stubs} --out ${TAEDA_STUBS} --depfile ${CMAKE_BINARY_DIR}/stubs.d
+  COMMAND ${TAEDA_BUILD_PYTHON} ${make_stubs} --out ${TAEDA_STUBS} --depfile ${CMAKE_BINARY_DIR}/stubs.d
   COMMAND ${CMAKE_COMMAND} -E copy_directory ${TAEDA_STUBS} ${TAEDA_STAGE}
   DEPENDS ${make_stubs} ${table_files} DEPFILE ${CMAKE_BINARY_DIR}/stubs.d
   COMMENT "Making the type stubs" VERBATIM)
