@@ -23,7 +23,7 @@ def _number(code: int, dtype: Any) -> float:
     return _C.tensor(code, dtype=_integer(dtype)).view(dtype).item()
 
 
-def _code(number: float, dtype: Any) -> int:
+def _code(number: float, dtype: Any) -> Any:
     return _C.tensor(number, dtype=dtype).view(_integer(dtype)).item()
 
 

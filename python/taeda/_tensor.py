@@ -325,7 +325,8 @@ def dim_order(self: Tensor, *, ambiguity_check: Any = False) -> tuple[int, ...]:
     unless the tensor has exactly one of the memory formats, where it is a list of those.
     """
     _refuse_ambiguity(self, ambiguity_check)
-    return tuple(sorted(range(self.dim()), key=lambda d: (-self.stride(d), d)))
+    strides = self.stride()
+    return tuple(sorted(range(self.dim()), key=lambda d: (-strides[d], d)))
 
 
 # --- copies and pickles ---

@@ -96,7 +96,8 @@ def is_tensor_like(inp: Any) -> bool:
 
 def get_default_nowrap_functions() -> set[Callable]:
     """Functions whose results stay plain Tensors in subclasses."""
-    return {_C.Tensor.grad.__get__, _C.Tensor._grad.__get__, _C.Tensor._base.__get__}
+    tensor: Any = _C.Tensor  # whose attributes are read as descriptors
+    return {tensor.grad.__get__, tensor._grad.__get__, tensor._base.__get__}
 
 
 def get_overridable_functions() -> dict[Any, list[Callable]]:

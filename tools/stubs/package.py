@@ -103,8 +103,8 @@ def _nn_functional(names: Names) -> str:
         lines.append(_imported(f"taeda.nn._functional.{part}", found))
     private = PACKAGE / "nn" / "_functional" / "private.py"  # found when they are asked for
     lines.append(_imported("taeda.nn._functional.private", sources.listed(private)))
-    shared = sources.words(tree, "_SHARED") - from_python
-    shared = sorted(n for n in shared if ("torch", n) in names)
+    others = sources.words(tree, "_SHARED") - from_python
+    shared = sorted(n for n in others if ("torch", n) in names)
     lines.append(_imported("taeda._operators", shared))
     lines.append(_imported("taeda._functions.layers", ["conv_tbc"]))
     lines.append("from enum import Enum")

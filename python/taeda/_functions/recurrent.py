@@ -72,7 +72,7 @@ def _network(name: str, kind: Callable[..., Any], gates: int, is_pair: bool) -> 
 
 def _rnn_of(nonlinearity: str) -> Callable[..., Any]:
     def RNN_(*args: Any, **options: Any) -> RNN:
-        return RNN(*args, nonlinearity=nonlinearity, **options)
+        return RNN(*args, **{"nonlinearity": nonlinearity, **options})
 
     RNN_.__name__ = "RNN"
     return RNN_

@@ -48,7 +48,8 @@ def _stateless(
     model: Module, disable_autograd_tracking: bool
 ) -> tuple[Module, dict[str, Tensor], dict[str, Tensor]]:
     """The module without values, its parameters and buffers."""
-    params, buffers = dict(model.named_parameters()), dict(model.named_buffers())
+    params: dict[str, Tensor] = dict(model.named_parameters())
+    buffers = dict(model.named_buffers())
     bare = copy.deepcopy(model).to("meta")
     if disable_autograd_tracking:
         params = {name: p.detach() for name, p in params.items()}

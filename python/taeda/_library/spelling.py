@@ -142,7 +142,7 @@ def define(schema: str) -> Callable:
     return add
 
 
-def like(x: Tensor, sizes: Any) -> Tensor:
+def like(x: Any, sizes: Any) -> Tensor:
     """A tensor of which only the sizes are read."""
     if hasattr(x, "fake_mode"):
         return x._sized(sizes)

@@ -10,7 +10,7 @@ import contextlib
 import copy
 import weakref
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import taeda
 from taeda import _C, Tensor, nn
@@ -77,7 +77,7 @@ class FakeTensor(Tensor):
     ) -> FakeTensor:
         if not elem.is_meta:
             raise AssertionError(f"elem.device.type must be 'meta', got {elem.device.type}")
-        made = Tensor._make_wrapper_subclass(  # type: ignore[attr-defined]
+        made: Any = cast(Any, Tensor)._make_wrapper_subclass(
             cls, elem.shape, elem.stride(), elem.storage_offset(), dtype=elem.dtype,
             device=_indexed(device), requires_grad=elem.requires_grad,
         )  # fmt: skip
@@ -139,7 +139,7 @@ class FakeTensor(Tensor):
         return Tensor.data.__get__(self)  # type: ignore[attr-defined]
 
     @data.setter
-    def data(self, other: FakeTensor) -> None:
+    def data(self, other: Any) -> None:
         Tensor.data.__set__(self, other)  # type: ignore[attr-defined]
         self._elem, self.fake_device = other._behind(), other.device
         self._keep_constant(other.constant)
@@ -183,7 +183,9 @@ class FakeTensor(Tensor):
         typed = super().to(dtype or self.dtype, memory_format=layout)  # type: ignore[misc]
         return taeda.ops.taeda.to_device(typed, _indexed(device), non_blocking)
 
-    def cuda(self, device: Any = None, non_blocking: bool = False, **_: Any) -> Any:
+    def cuda(  # type: ignore[override]
+        self, device: Any = None, non_blocking: bool = False, **_: Any
+    ) -> Any:
         """On a CUDA device, by default the first."""
         where = taeda.device("cuda", device) if isinstance(device, int) else device or "cuda"
         return self.to(taeda.device(where), non_blocking=non_blocking)

@@ -89,7 +89,8 @@ def filled(
         expects = f"masked {caller or operation} expects strided tensor"
         raise ValueError(f"{expects} (got {input.layout} tensor)")
     if is_masked_tensor(input):
-        return _Fill.apply(input.get_data(), input.get_mask(), operation, order)
+        masked: Any = input
+        return _Fill.apply(masked.get_data(), masked.get_mask(), operation, order)
     if mask is None:
         return input
     return taeda.where(input_mask(input, mask), input, identity(operation, input, order))

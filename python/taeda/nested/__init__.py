@@ -174,6 +174,6 @@ def masked_select(tensor: Tensor, mask: Tensor) -> Tensor:
     return NestedTensor(tensor.masked_select(mask), _offsets_of(lengths))
 
 
-def to_padded_tensor(input: Tensor, padding: float, output_size: Any = None) -> Tensor:
+def to_padded_tensor(input: Any, padding: float, output_size: Any = None) -> Tensor:
     """A dense tensor, with `padding` after the elements of each tensor."""
     return input.to_padded_tensor(padding, output_size)

@@ -117,7 +117,7 @@ class Buffer(Tensor, metaclass=_BufferMeta):
     def __new__(cls, data: Tensor | None = None, *, persistent: bool = True) -> Any:
         if data is None:
             data = taeda.empty(0)
-        buffer = data.detach().requires_grad_(data.requires_grad)
+        buffer: Any = data.detach().requires_grad_(data.requires_grad)
         buffer.persistent = persistent
         buffer._is_buffer = True
         return buffer

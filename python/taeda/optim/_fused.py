@@ -30,7 +30,7 @@ def usable(params: list[Tensor], group: dict[str, Any]) -> bool:
     if dtype not in _TYPES:
         return False
     for p in params:
-        grad = p.grad
+        grad: Any = p.grad
         if p.dtype is not dtype or grad.dtype is not dtype or not p.is_cpu or grad.is_sparse:
             return False
         if _has_torch_dispatch(p):

@@ -506,7 +506,8 @@ class ElementwiseOptimizer(GroupwiseOptimizer):
     def _state_of(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         if self.state.get(p):
             return self.state[p]
-        if p.grad.is_sparse:
+        grad: Any = p.grad
+        if grad.is_sparse:
             name = "Adam" if self._advice else type(self).__name__
             raise RuntimeError(f"{name} does not support sparse gradients{self._advice}")
         state: dict[str, Any] = {}  # all of it or nothing: memory may run out half way

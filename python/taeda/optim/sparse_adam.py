@@ -78,7 +78,8 @@ class SparseAdam(GroupwiseOptimizer):
             self._move(p, group)
 
     def _move(self, p: Tensor, group: dict[str, Any]) -> None:
-        if not p.grad.is_sparse:
+        gradient: Any = p.grad
+        if not gradient.is_sparse:
             raise RuntimeError(
                 "SparseAdam does not support dense gradients, please consider Adam instead"
             )
@@ -88,7 +89,7 @@ class SparseAdam(GroupwiseOptimizer):
             state["exp_avg"] = taeda.zeros_like(p, memory_format=taeda.preserve_format)
             state["exp_avg_sq"] = taeda.zeros_like(p, memory_format=taeda.preserve_format)
         state["step"] += 1
-        grad = -p.grad if group["maximize"] else p.grad
+        grad = -gradient if group["maximize"] else gradient
         moments = state["exp_avg"], state["exp_avg_sq"]
         lr, betas, eps = float(group["lr"]), group["betas"], group["eps"]
         update(p, grad, *moments, state["step"], betas=betas, lr=lr, eps=eps)

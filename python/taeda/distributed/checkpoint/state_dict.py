@@ -104,7 +104,7 @@ def _fill(state: dict[str, Any], own: dict[str, Any]) -> bool:
         raise ValueError(f"Multiple devices found: {sorted(map(str, real))}")
     for name, value in state.items():
         if isinstance(value, Tensor) and value.dim() > 0:
-            state[name] = value.detach().to(*real)
+            state[name] = value.detach().to(next(iter(real))) if real else value.detach()
     state.update({name: value for name, value in own.items() if name not in state})
     return len(devices) > len(real)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import taeda
 from taeda import Tensor
@@ -164,7 +164,7 @@ def _max_pool(n: int) -> tuple[_MaxPool, _MaxPool]:
     pool.__doc__ = _MAX_POOL.format(n=n, shape=_SHAPES[n], view=view, window=window)
     with_indices.__name__ = f"max_pool{n}d_with_indices"
     with_indices.__doc__ = f"``max_pool{n}d`` with ``return_indices=True``."
-    return pool, with_indices
+    return cast("_MaxPool", pool), cast("_MaxPool", with_indices)
 
 
 max_pool1d, max_pool1d_with_indices = _max_pool(1)
@@ -216,7 +216,7 @@ def _adaptive_max_pool(n: int) -> tuple[_AdaptiveMaxPool, _AdaptiveMaxPool]:
     pool.__doc__ = f"Max pooling of the last {n} dimension(s) to ``output_size``."
     with_indices.__name__ = f"adaptive_max_pool{n}d_with_indices"
     with_indices.__doc__ = f"``adaptive_max_pool{n}d`` with ``return_indices=True``."
-    return pool, with_indices
+    return cast("_AdaptiveMaxPool", pool), cast("_AdaptiveMaxPool", with_indices)
 
 
 adaptive_max_pool1d, adaptive_max_pool1d_with_indices = _adaptive_max_pool(1)

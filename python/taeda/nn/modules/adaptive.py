@@ -95,6 +95,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         """Draws new values."""
         self.head.reset_parameters()
         for projection in self.tail:
+            layer: Any
             for layer in projection.children():
                 layer.reset_parameters()
 

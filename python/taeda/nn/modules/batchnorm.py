@@ -71,10 +71,15 @@ class _NormBase(Module):
 
     def reset_running_stats(self) -> None:
         """Mean 0, variance 1, no batches seen."""
-        if self.track_running_stats:
-            self.running_mean.zero_()
-            self.running_var.fill_(1)
-            self.num_batches_tracked.zero_()
+        if not self.track_running_stats:
+            return
+        for statistic, start in (
+            (self.running_mean, 0),
+            (self.running_var, 1),
+            (self.num_batches_tracked, 0),
+        ):
+            if statistic is not None:
+                statistic.fill_(start)
 
     def reset_parameters(self) -> None:
         """Weight 1, bias 0, fresh statistics."""
@@ -174,6 +179,7 @@ class _LazyNormBase(LazyModuleMixin, _NormBase):
         if not self.has_uninitialized_params():
             return
         self.num_features = input.shape[1]
+        tensor: Any
         for tensor in (self.weight, self.bias, self.running_mean, self.running_var):
             if tensor is not None:
                 tensor.materialize((self.num_features,))

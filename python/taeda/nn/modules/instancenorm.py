@@ -207,7 +207,8 @@ class InstanceNorm3d(_InstanceNorm):
 class _LazyInstanceNorm(_LazyNormBase):
     def initialize_parameters(self, input: Tensor) -> None:
         self._check_input_dim(input)
-        if input.dim() == self._get_no_batch_dim():
+        unbatched: Any = self._get_no_batch_dim
+        if input.dim() == unbatched():
             input = input.unsqueeze(0)
         super().initialize_parameters(input)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import TypeVar, cast
+from typing import Any, TypeVar
 
 import taeda
 from taeda import Tensor
@@ -74,17 +74,17 @@ def fuse_linear_bn_weights(
     return _folded(linear_w, linear_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, 0)
 
 
-def fuse_conv_bn_eval(conv: T, bn: Module, transpose: bool = False) -> T:
+def fuse_conv_bn_eval(conv: T, bn: Any, transpose: bool = False) -> T:
     """A copy of ``conv`` that also does what ``bn`` does in evaluation."""
     if conv.training or bn.training:
         raise AssertionError("Fusion only for eval!")
-    fused = copy.deepcopy(conv)
+    fused: Any = copy.deepcopy(conv)
     fused.weight, fused.bias = fuse_conv_bn_weights(
         fused.weight,
         fused.bias,
         bn.running_mean,
         bn.running_var,
-        cast(float, bn.eps),
+        bn.eps,
         bn.weight,
         bn.bias,
         transpose,
@@ -92,7 +92,7 @@ def fuse_conv_bn_eval(conv: T, bn: Module, transpose: bool = False) -> T:
     return fused
 
 
-def fuse_linear_bn_eval(linear: T, bn: Module) -> T:
+def fuse_linear_bn_eval(linear: T, bn: Any) -> T:
     """A copy of ``linear`` that also does what ``bn`` does in evaluation."""
     if linear.training or bn.training:
         raise AssertionError("Fusion only for eval!")
@@ -100,13 +100,13 @@ def fuse_linear_bn_eval(linear: T, bn: Module) -> T:
         raise AssertionError(
             "To fuse, linear.out_features == bn.num_features or bn.num_features == 1"
         )
-    fused = copy.deepcopy(linear)
+    fused: Any = copy.deepcopy(linear)
     fused.weight, fused.bias = fuse_linear_bn_weights(
         fused.weight,
         fused.bias,
         bn.running_mean,
         bn.running_var,
-        cast(float, bn.eps),
+        bn.eps,
         bn.weight,
         bn.bias,
     )

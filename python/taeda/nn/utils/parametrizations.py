@@ -176,6 +176,9 @@ def weight_norm(module: Module, name: str = "weight", dim: int = 0) -> Module:
 class _SpectralNorm(Module):
     """``weight / sigma``, sigma found by power iteration, one step a forward in training."""
 
+    _u: Tensor
+    _v: Tensor
+
     def __init__(
         self, weight: Tensor, n_power_iterations: int = 1, dim: int = 0, eps: float = 1e-12
     ) -> None:

@@ -59,6 +59,7 @@ class ParametrizationList(ModuleList):
         shape, dtype = original.shape, original.dtype
         with taeda.no_grad():
             new: Any = original
+            module: Any
             for module in reversed(self):
                 if hasattr(module, "right_inverse"):
                     # One that cannot be inverted takes the tensor as it is.
@@ -115,6 +116,7 @@ class ParametrizationList(ModuleList):
         """Sets the original values so that the tensor becomes ``value``."""
         with taeda.no_grad():
             new: Any = value
+            module: Any
             for module in reversed(self):
                 if not hasattr(module, "right_inverse"):
                     raise RuntimeError(
@@ -218,7 +220,7 @@ def register_parametrization(
         _inject_class(module)
         module.parametrizations = ModuleDict()
     _inject_property(module, tensor_name)
-    module.parametrizations[tensor_name] = parametrizations
+    module._modules["parametrizations"][tensor_name] = parametrizations
     return module
 
 
@@ -255,7 +257,7 @@ def remove_parametrizations(
         trained = isinstance(parametrizations.original0, Parameter)
         original = Parameter(value.detach()) if trained else value.detach()
     delattr(type(module), tensor_name)
-    del module.parametrizations[tensor_name]
+    del module._modules["parametrizations"][tensor_name]
     _register(module, tensor_name, original)
     if not is_parametrized(module):
         del module.parametrizations
