@@ -93,7 +93,9 @@ def build(build_dir: str, python: str = sys.executable) -> Path:
     env.setdefault("CXX", "c++")
     command = [python, "-m", "pip", "wheel", ".", "--no-deps", "--no-build-isolation"]
     command += ["--disable-pip-version-check", "-q", "-w", "dist"]
-    for setting in (f"build-dir={build_dir}", f"cmake.define.TAEDA_BUILD_PYTHON={sys.executable}"):
+    defined = {"TAEDA_BUILD_PYTHON": sys.executable, "CMAKE_PREFIX_PATH": sys.prefix}  # as `make`
+    settings = [f"build-dir={build_dir}", *(f"cmake.define.{n}={v}" for n, v in defined.items())]
+    for setting in settings:
         command += ["--config-settings", setting]  # -C is newer than Debian 12's pip
     subprocess.run(command, cwd=ROOT, env=env, check=True)
     (wheel,) = dist.glob(f"taeda-*-{tag}-*.whl")
