@@ -56,18 +56,30 @@ def interpreters() -> dict[str, str]:
     return found
 
 
-def build_environment(version: str, python: str) -> str:
-    """The interpreter of an environment with what builds a wheel for it."""
+def install_backend() -> Path:
+    """The folder that has scikit-build-core and wheel, which are Python alone.
+
+    All interpreters use the same one: scikit-build-core empties a build folder that a copy of it
+    elsewhere has configured.
+    """
+    folder = ROOT / ".cache" / "wheels" / "backend"
+    lines = (ROOT / "tools" / "requirements.txt").read_text().split("\n")
+    wanted = [line for line in lines if line.startswith(("scikit-build-core=", "wheel="))]
+    installed = folder / "requirements.txt"
+    if not installed.exists() or installed.read_text().split("\n") != wanted:
+        shutil.rmtree(folder, ignore_errors=True)
+        pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "-q", "install"]
+        subprocess.run([*pip, "--target", str(folder), *wanted], check=True)
+        installed.write_text("\n".join(wanted))
+    return folder
+
+
+def with_pip(version: str, python: str) -> str:
+    """The interpreter of an environment of that Python, which has pip and nothing else."""
     folder = ROOT / ".cache" / "wheels" / version
     inside = folder / "bin" / "python"
-    lines = (ROOT / "tools" / "requirements.txt").read_text().split("\n")
-    wanted = "\n".join(line for line in lines if line.startswith(("scikit-build-core=", "wheel=")))
-    installed = folder / "requirements.txt"
-    if not installed.exists() or installed.read_text() != wanted:
+    if not inside.exists():
         subprocess.run([python, "-m", "venv", "--clear", str(folder)], check=True)
-        pip = [str(inside), "-m", "pip", "--disable-pip-version-check", "-q", "install"]
-        subprocess.run([*pip, *wanted.split("\n")], check=True)
-        installed.write_text(wanted)
     return str(inside)
 
 
@@ -89,7 +101,7 @@ def build(build_dir: str, python: str = sys.executable) -> Path:
     # Programs of this interpreter's environment (ninja) come first. `make` calls the compiler c++:
     # under the same name, what it has compiled is found in the compiler cache.
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    env = dict(os.environ, CMAKE_GENERATOR="Ninja", PATH=path)
+    env = dict(os.environ, CMAKE_GENERATOR="Ninja", PATH=path, PYTHONPATH=str(install_backend()))
     env.setdefault("CXX", "c++")
     command = [python, "-m", "pip", "wheel", ".", "--no-deps", "--no-build-isolation"]
     command += ["--disable-pip-version-check", "-q", "-w", "dist"]
@@ -101,7 +113,7 @@ def build(build_dir: str, python: str = sys.executable) -> Path:
     (wheel,) = dist.glob(f"taeda-*-{tag}-*.whl")
     retag = [python, "-m", "wheel", "tags", "--remove"]
     retag += ["--platform-tag", platform_tag(wheel), str(wheel)]
-    subprocess.run(retag, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(retag, env=env, check=True, stdout=subprocess.DEVNULL)
     (wheel,) = dist.glob(f"taeda-*-{tag}-*.whl")
     return wheel
 
@@ -196,7 +208,7 @@ def main() -> int:
     small = True
     for version, python in found.items():
         print(f"CPython {version}: {python}", flush=True)
-        inside = build_environment(version, python)
+        inside = with_pip(version, python)
         small = make(args.build_dir, inside, not args.no_trial) and small
     return 0 if small and found else 1
 
