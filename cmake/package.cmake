@@ -22,12 +22,12 @@ if(TARGET taeda_python)
   install(TARGETS taeda_python COMPONENT wheel LIBRARY DESTINATION taeda)
 endif()
 
-# Python files: the sources, the type stubs, and modules made from the operator table.
+# Python files: the sources, the type stubs, and the definitions of operators.
 install(DIRECTORY python/taeda/ DESTINATION taeda COMPONENT wheel
   FILES_MATCHING PATTERN "*.py" PATTERN "*.pyi" PATTERN "py.typed"
   PATTERN "PKG-INFO" PATTERN "top_level.txt")
 install(DIRECTORY ${TAEDA_STUBS}/ DESTINATION taeda COMPONENT wheel)
-install(DIRECTORY ${TAEDA_GENERATED}/package/ DESTINATION taeda COMPONENT wheel)
+install(FILES ${TAEDA_DEFINITIONS} DESTINATION taeda/_decomp COMPONENT wheel)
 
 install(DIRECTORY include/taeda ${TAEDA_GENERATED}/include/taeda
   DESTINATION taeda/include COMPONENT wheel FILES_MATCHING PATTERN "*.h" PATTERN "*.inc")

@@ -20,9 +20,14 @@ foreach(name ${python_files})
   file(CREATE_LINK ${CMAKE_SOURCE_DIR}/python/taeda/${name} ${TAEDA_STAGE}/${name} SYMBOLIC)
 endforeach()
 
-# Modules made from the operator table.
-file(CREATE_LINK ${TAEDA_GENERATED}/package/_decomp/definitions.py
-  ${TAEDA_STAGE}/_decomp/definitions.py SYMBOLIC)
+# What operators are made of, as Python.
+set(TAEDA_DEFINITIONS ${TAEDA_STAGE}/_decomp/definitions.py)
+set(make_definitions ${CMAKE_SOURCE_DIR}/tools/make_definitions.py)
+add_custom_command(OUTPUT ${TAEDA_DEFINITIONS}
+  COMMAND ${TAEDA_BUILD_PYTHON} ${make_definitions} --out ${TAEDA_DEFINITIONS}
+  DEPENDS ${make_definitions} ${table_files} ${generator_files}
+  COMMENT "Making the definitions of operators" VERBATIM)
+add_custom_target(taeda_definitions ALL DEPENDS ${TAEDA_DEFINITIONS})
 
 # The type stubs: made anew when the table or one of the Python files that they declare changes.
 set(TAEDA_STUBS ${CMAKE_BINARY_DIR}/stubs)

@@ -9,7 +9,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from . import autograd, cpp, definitions, headers, operators, pointwise, python, records, table
+from . import autograd, cpp, headers, operators, pointwise, python, records, table
 from .op import Op
 from .schema import SchemaError
 from .text import cut, join_lines, macro
@@ -53,7 +53,6 @@ def generate(ops_folder: Path) -> dict[str, str]:
     files |= headers.internal_headers(known)
     files |= {f"loops/{name}": text for name, text in pointwise.emit(ops).items()}
     files |= {f"python/{name}": text for name, text in python.binding_files(known).items()}
-    files["package/_decomp/definitions.py"] = definitions.module(known)
     return files
 
 

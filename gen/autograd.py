@@ -54,8 +54,7 @@ def _dual_operators(op: Op) -> Iterator[Op]:
 
 def source_file(ops: list[Op], table: Table) -> str:
     includes = ["autograd/generated.h", "autograd/layer.h"]
-    if any(op.dual_grad for op in ops):
-        includes.append("autograd/differentiated.h")
+    includes += ["autograd/differentiated.h"] if any(op.dual_grad for op in ops) else []
     lines: list[str] = []
     for op in ops:
         node = BackwardNode(op, table)

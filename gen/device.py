@@ -52,7 +52,7 @@ def _pointwise_body(op: Op, table: Table) -> list[str]:
     promote = f"pointwise::Promote::{enumerator(op.promote)}"
     same_out = ", true" if op.out_dtype == "same" else ""
     lines = [
-        f'static constexpr pointwise::Info info{{"{op.name}", {type_mask(op)}, {promote}{same_out}}};',
+        f'static constexpr pointwise::Info info{{"{op.name}", {op.type_mask}, {promote}{same_out}}};',
         f"const Tensor* const inputs[] = {{{inputs}}};",
     ]
     if op.params:
@@ -60,7 +60,6 @@ def _pointwise_body(op: Op, table: Table) -> list[str]:
         values = ", ".join(a.name for a in op.params)
         lines.append(f"const struct {{ {fields} }} functor{{{values}}};")
     functor = "&functor" if op.params else "nullptr"
-
     runs = {
         choice: f"return pointwise::run(info, dense_{loop}(), into, inputs, {functor});"
         for choice, loop in op.loops.items()
@@ -99,19 +98,12 @@ def _kernel_body(op: Op, table: Table) -> list[str]:
 
 def _view(a: Argument, op: Op) -> str:
     """What the kernel gets for an argument."""
-    if not a.is_tensor:
-        return a.name
-    if a.name in op.matrices:
-        return f"view_of(matrix_input({a.name}))"
-    return f"view_of(dense_input({a.name}))" if a.name in op.contiguous else f"view_of({a.name})"
+    makers = {"matrix_input": op.matrices, "dense_input": op.contiguous}
+    made = next((f"{m}({a.name})" for m, names in makers.items() if a.name in names), a.name)
+    return f"view_of({made})" if a.is_tensor else a.name
 
 
 # --- contracts ---
-
-
-def type_mask(op: Op) -> str:
-    """The set of dtypes that the entry takes: `integral_bool` is contract::kIntegralBool."""
-    return f"contract::{enumerator(op.types)}"
 
 
 def contract_lines(op: Op, table: Table) -> list[str]:
@@ -120,7 +112,7 @@ def contract_lines(op: Op, table: Table) -> list[str]:
     lines = [line for a in op.sig.args for line in _argument_lines(op, a, first)]
     unchecked = "any" if op.body == "kernel" else "all"  # what others call checks for them
     if op.body != "pointwise" and op.types not in ("any", unchecked) and first:
-        lines.append(f'contract::types("{op.name}", {type_mask(op)}, {first}.dtype());')
+        lines.append(f'contract::types("{op.name}", {op.type_mask}, {first}.dtype());')
     if op.mutates and op.dispatched:
         message = quoted(f"{op.name}: the memory of the written-to tensor is read-only")
         lines.append(f"TD_CHECK({op.sig.args[0].name}.storage()->writable(), {message});")

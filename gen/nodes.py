@@ -91,14 +91,8 @@ class BackwardNode:
 
     def _choices_of_name(self) -> list[str]:
         """C++ that gives the node another name where a condition of `node_where` holds."""
-        t = self.table.translator(self.op, "node_where of ")
-        lines = []
-        for name, condition in self.op.node_where.items():
-            kind, _, tensor = condition.partition(" ")
-            number = kind == "number" and self.op.sig.arg(tensor)
-            holds = f"{tensor}.impl()->wrapped_number" if number else t.condition(condition)
-            lines.append(f'if ({holds}) node->title = "{name}";')
-        return lines
+        t, choices = self.table.translator(self.op, "node_where of "), self.op.node_where.items()
+        return [f'if ({t.condition(holds)}) node->title = "{name}";' for name, holds in choices]
 
     # --- what it keeps ---
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .schema import Argument, SchemaError, Signature
+from .text import enumerator
 
 BODIES = {
     "expr": "definition in terms of other operators",
@@ -123,8 +124,7 @@ class Op:
     doc: str = key("")  # documentation with an example
     # the backward node's name where it is not the operator's, with or without 'Backward' and number
     node: str = key("")
-    # name -> condition on the arguments: another name where it holds, as of PyTorch's overloads that
-    # one entry stands for; "number NAME" holds where a number was given for that tensor
+    # name -> condition: another name where it holds, as of PyTorch's overloads that this stands for
     node_where: dict[str, str] = key({})
     # PyTorch's names of what the node keeps, where they are other ones: _saved_result1 for mean
     saved_as: dict[str, str] = key({})
@@ -203,8 +203,6 @@ class Op:
         computes = self.grad is not None or self.expr is not None
         leaf = self.body == "kernel" or (self.body == "cpp" and computes)
         self.dispatched = pointwise or leaf or self.view != ""
-        if self.seen_whole and self.dispatched:
-            raise self.fail("'seen_whole' is for composites; modes see this one")
         # Whether its values come from code that is written by hand, which a definition checks.
         self.is_leaf = leaf and not self.view
         # Whether an element of the result depends on those at its index alone.
@@ -242,7 +240,8 @@ class Op:
         self.changes_layout = copies and bool(self.view or self.family == "shape")
         # The hand-written function in namespace impl.
         self.implementation = self.source if isinstance(self.source, str) else self.ident
-
+        # The set of dtypes that it takes: `integral_bool` is contract::kIntegralBool.
+        self.type_mask = f"contract::{enumerator(self.types)}"
         # The kernels that it launches, if it is dispatched; pointwise operators have one, with which a
         # device launches any functor or none.
         own = ["pointwise"] if pointwise else [self.source]

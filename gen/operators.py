@@ -22,8 +22,7 @@ def source_file(ops: list[Op], table: Table) -> str:
     lines = [f"TD_KERNEL({name})" for name in dict.fromkeys(kernels)]
     lines += [line for op in ops for line in operator_lines(op, table)]
     includes = ["autograd/generated.h", "kernels/launch.h", "ops/forms.h"]
-    if any(op.matrices or op.column_major for op in ops):
-        includes.append("ops/matrices.h")
+    includes += ["ops/matrices.h"] if any(op.matrices or op.column_major for op in ops) else []
     return source(table, ops, includes, lines)
 
 

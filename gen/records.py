@@ -156,17 +156,17 @@ def list_file(ops: list[Op]) -> str:
     aliases = sorted(alias for op in ops for alias in _aliases(op))
     spelled = [f"{{&record::{op.ident}, {quoted(op.seen_as)}}}" for op in records if op.seen_as]
     pointwise = sorted({name.split(".")[-1] for op in ops if op.is_pointwise for name in op.python})
-    listed = (f"&record::{op.ident}" for op in records)
+    lists = {
+        "OperatorRecord* const kOperatorRecords": [f"&record::{op.ident}" for op in records],
+        "OverloadRecord kOverloads": aliases,
+        "SpellingRecord kSpellings": spelled,
+    }
     return join_lines(
         '#include "ops/overloads.h"',
         "namespace taeda {",
         *map(declaration, records),
-        *initializer("const OperatorRecord* const kOperatorRecords[]", listed),
-        f"const size_t kNumOperatorRecords = {len(records)};",
-        *initializer("const OverloadRecord kOverloads[]", aliases),
-        f"const size_t kNumOverloads = {len(aliases)};",
-        *initializer("const SpellingRecord kSpellings[]", spelled),
-        f"const size_t kNumSpellings = {len(spelled)};",
+        *(line for name, rows in lists.items() for line in initializer(f"const {name}[]", rows)),
+        *(f"const size_t kNum{n.split(' k')[-1]} = {len(rows)};" for n, rows in lists.items()),
         f"const char* const kPointwiseFunctions = {quoted(' '.join(pointwise))};",
         "}  // namespace taeda",
     )

@@ -22,8 +22,7 @@ def docstring(owner: str, name: str, calls: list[Call]) -> str:
         return ""
     lines = [signature_text(name, call) for call in shown(calls)]
     doc = next((f"\n\n{c.op.doc.strip()}" for c in calls if c.op.doc), "")
-    if calls[0].inplace:
-        doc = f"\n\nIn-place version of {name[:-1]}."
+    doc = f"\n\nIn-place version of {name[:-1]}." if calls[0].inplace else doc
     parts = [f"{own_name((owner, name))}({parameters(owner, calls)})\n--\n", *lines]
     return "\n".join(parts) + doc
 

@@ -151,6 +151,8 @@ def _mistakes(op: Op) -> Iterator[str]:
         yield "'host' and 'kernels' are for cpp entries that are dispatched"
     if op.dispatched and op.grad is None and not op.replays_backward:
         yield "'grad' is missing: formulas, or 'none' where no argument has a gradient"
+    if op.seen_whole and op.dispatched:
+        yield "'seen_whole' is for composites; modes see this one"
     if op.dual and op.body != "pointwise":
         yield "'dual' is for pointwise operators"
     first = [a.name for a in op.sig.args[:1]]
@@ -164,10 +166,9 @@ def _mistakes(op: Op) -> Iterator[str]:
     lists = any(a.is_tensor_list for a in op.sig.args)
     if op.body == "kernel" and (lists or not op.sig.first_tensor):
         yield "a kernel takes tensors, of which the first is always given, and no lists of them"
-    if op.recorded and not (op.dispatched and op.grad and op.jvp):
-        yield "'recorded' is for dispatched operators with 'grad' and 'jvp'"
-    if any(op.sig.arg(name).type != "bool" for name in op.recorded):
-        yield f"'recorded' lists bool arguments, got {op.recorded}"
+    bools = all(op.sig.arg(name).type == "bool" for name in op.recorded)
+    if op.recorded and not (bools and op.dispatched and op.grad and op.jvp):
+        yield f"'recorded' lists bools of dispatched entries with 'grad', 'jvp', got {op.recorded}"
     listed = [] if isinstance(op.numbers, str) else op.numbers
     for name in [*op.differentiated, *op.antiholomorphic, *op.contiguous, *op.matrices, *listed]:
         op.sig.arg(name)  # raises where there is none

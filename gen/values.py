@@ -77,6 +77,4 @@ def _argument(param: Argument, given: Named) -> str | None:
     if param.type == "options":
         parts = [given[name].cpp if name in given else "std::nullopt" for name in OPTIONS]
         return f"expr::options({', '.join(parts)})"
-    if param.name not in given:
-        return param.cpp_default
-    return converted(given[param.name], param)
+    return converted(given[param.name], param) if param.name in given else param.cpp_default

@@ -1,4 +1,7 @@
-"""The definitions of operators, their `expr` beside a kernel, as a module of Python functions.
+"""The definitions of operators, their `expr` beside a kernel, as a module of Python functions: a
+step of the build.
+
+    make_definitions.py --out FILE
 
 `taeda._decomp` runs them where a program asks what an operator is made of. A call of an operator
 becomes ``call("aten::NAME", ...)``, a method ``method(x, "NAME", ...)``: both are of
@@ -7,13 +10,20 @@ becomes ``call("aten::NAME", ...)``, a method ``method(x, "NAME", ...)``: both a
 
 from __future__ import annotations
 
+import argparse
 import ast
+import sys
 import textwrap
+from pathlib import Path
 
-from . import records
-from .cpp import Table
-from .op import Op
-from .text import join_lines
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from gen import records, table  # noqa: E402
+from gen.cpp import Table  # noqa: E402
+from gen.op import Op  # noqa: E402
+from gen.schema import SchemaError  # noqa: E402
+from gen.text import join_lines  # noqa: E402
 
 HEADER = '''"""What operators of the table are made of. Made from `ops`; do not edit."""
 
@@ -91,3 +101,21 @@ class _Calls(ast.NodeTransformer):
         functional = self.table.by_name.get(name) or self.table.by_name.get(name.removesuffix("_"))
         spaces = sorted({records.namespace(op) for op in functional or []})
         return "|".join(f"{space}::{name}" for space in spaces) or name
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, required=True, help="the module to write")
+    args = parser.parse_args()
+    try:
+        text = module(Table(table.load(ROOT / "ops")))
+    except SchemaError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    args.out.parent.mkdir(parents=True, exist_ok=True)
+    args.out.write_text(text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
