@@ -38,6 +38,7 @@ ALLOWED = {
     "python/taeda/nested/_jagged.py": "the operators that reduce elements",
     "python/taeda/functional.py": "names of torch.functional, which are found in torch",
     "python/taeda/nn/_functional/activation.py": "operators that the file's functions call",
+    "tools/data/parity.json": "what make parity found, by operator",
     "python/taeda/nested/_strided.py": "the operators of each tensor that name dimensions",
 }
 NAME = re.compile(r"^\s*(?:- op|\d):\s*([A-Za-z_0-9]+)[.(]", re.M)

@@ -72,7 +72,8 @@ TEST(Layout, WrapDim) {
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::kIndex);
     EXPECT_STREQ(error.what(),
-                 "Dimension out of range (expected to be in range of [-3, 2], but got 3)");
+                 "Dimension out of range (expected to be in range of [-3, 2], but got 3)\n"
+                 "Fix: the number of dimensions is 3, and -1 is the last one");
   }
 }
 

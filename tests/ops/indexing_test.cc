@@ -72,11 +72,12 @@ TEST(Indexing, MistakesNameWhatIsWrong) {
     }
     return "";
   };
-  EXPECT_EQ(message([&] { x[3]; }), "index 3 is out of bounds for dimension 0 with size 3");
+  EXPECT_EQ(message([&] { x[3]; }),
+            "index 3 is out of bounds for dimension 0 with size 3\nFix: indices run from -3 to 2");
   EXPECT_EQ(message([&] {
               x.index({0, -5});
             }),
-            "index -5 is out of bounds for dimension 1 with size 4");
+            "index -5 is out of bounds for dimension 1 with size 4\nFix: indices run from -4 to 3");
   EXPECT_EQ(message([&] { x.index({0, 0, 0}); }), "too many indices for tensor of dimension 2");
   EXPECT_EQ(message([&] { x.index({Slice(None, None, 0)}); }), "step must be greater than zero");
   EXPECT_NE(message([&] { x.sum()[0]; }).find("0-dim tensor"), std::string::npos);
