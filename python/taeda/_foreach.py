@@ -154,6 +154,7 @@ def _functions(name: str) -> tuple[Callable, Callable]:
     def rows(suffix: str, self: Any, args: tuple, options: dict) -> tuple[list[tuple], dict]:
         """Each tensor with its share of the arguments; alpha stays an option."""
         alpha = {}
+        named = "value" in options  # a tensor by that name is one number
         if takes_alpha and "alpha" in options:
             options = dict(options)
             alpha["alpha"] = options.pop("alpha")
@@ -162,7 +163,7 @@ def _functions(name: str) -> tuple[Callable, Callable]:
             args = args[:1]
         if name in ("addcmul", "addcdiv") and len(args) == 3 and isinstance(args[2], Tensor):
             packed = args[2]
-            args = (*args[:2], packed.item() if _is_number(packed) else _scalars(packed))
+            args = (*args[:2], packed.item() if named else _scalars(packed))
         elif args and isinstance(args[0], Tensor) and args[0].dim() != 0:
             raise RuntimeError(
                 f"scalar tensor expected to be 0 dim but it has {args[0].dim()} dimensions and "

@@ -23,8 +23,8 @@ inline KeySet keys(TensorSpan list) {
 }
 // The keys of a call on this thread; calls without tensors run on the CPU.
 [[gnu::always_inline]] inline KeySet effective(KeySet keys) {
-  keys = (keys | thread_modes.included) - thread_modes.excluded;
-  return keys.empty() ? KeySet(Key::kCPU) : keys;
+  if (keys.empty()) keys = KeySet(Key::kCPU);
+  return (keys | thread_modes.included) - thread_modes.excluded;
 }
 
 // Those of a call with out=, which is not differentiated: of `out` itself how it is read, and the

@@ -88,7 +88,7 @@ class Line {
   Tap tap(const Tensor& at, const Tensor& weight, const Tensor& slope) const {
     const Tensor inside = op::bitwise_and(op::ge(at, Tensor(0)), op::lt(at, Tensor(size_)));
     const Tensor kept = of_dtype(inside, weight.dtype());
-    const Tensor index = op::clamp(at, Scalar(0), Scalar(size_ - 1));
+    const Tensor index = op::where(inside, at, op::zeros_like(at, {}, {}));
     return {of_dtype(index, DType::kInt64), op::mul(weight, kept), op::mul(slope, kept)};
   }
 

@@ -6,7 +6,7 @@ for the sum. ``cudnn_enabled`` has no effect.
 
 from __future__ import annotations
 
-from inspect import getdoc
+import inspect
 from typing import Any
 
 import taeda
@@ -295,7 +295,7 @@ def _describe_like_functional() -> None:
             function.__doc__ = (
                 f"`nn.functional.{name}` with arguments as this signature has them: `reduction` is "
                 "0 for none, 1 for the mean, 2 for the sum; `cudnn_enabled` has no effect. There:\n"
-                f"\n{getdoc(getattr(F, name))}"
+                f"\n{inspect.getdoc(getattr(F, name))}"
             )
 
 

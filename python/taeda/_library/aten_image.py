@@ -75,6 +75,27 @@ for _n in (2, 3):
     _max_pool(_n)
 
 
+@spells("_max_pool1d")
+def _(x: Any, kernel: Any, stride: Any = (), padding: Any = (0,), dilation: Any = (1,),
+      ceil_mode: bool = False, with_argmax: bool = False) -> tuple:  # fmt: skip
+    """Of a row as an image of one row."""
+    if x.dim() == 0:
+        args = (x, kernel, stride, padding, dilation, ceil_mode, with_argmax)
+        return ours._max_pool1d.default, args, {}, None
+    stride = [*stride] or [*kernel]
+
+    def restore(results: Any) -> tuple:
+        values, indices = (y.squeeze(-2) for y in results)
+        if not with_argmax:
+            return values, None
+        with _disable_current_modes():
+            windows = (kernel, stride, padding, dilation)
+            return values, _within_windows(indices, x.shape[-1:], *windows)
+
+    windows = ([1, *kernel], [1, *stride], [0, *padding], [1, *dilation], ceil_mode)
+    return aten.max_pool2d_with_indices.default, (x.unsqueeze(-2), *windows), {}, restore
+
+
 @spells("_max_pool_scatter")
 def _(gy: Any, argmax: Any, sizes: Any, kernel: Any, stride: Any, *rest: Any) -> tuple:
     n = len(kernel)

@@ -259,17 +259,6 @@ def _(x: Any, kernel: Any, stride: Any = (), padding: Any = (0,), *rest: Any) ->
     return aten.avg_pool2d.default, args, {}, lambda y: y.squeeze(-2)
 
 
-@spells("_max_pool1d")
-def _(x: Any, kernel: Any, stride: Any = (), padding: Any = (0,), dilation: Any = (1,),
-      ceil: bool = False, with_argmax: bool = False) -> tuple:  # fmt: skip
-    args = (kernel, stride, padding, dilation, ceil)
-    if with_argmax or x.dim() == 0:
-        return ours._max_pool1d.default, (x, *args, with_argmax), {}, None
-    args = (_row(kernel, 1), _row(stride, 1), _row(padding, 0), _row(dilation, 1), ceil)
-    restore = lambda r: tuple(y.squeeze(-2) for y in r)  # noqa: E731
-    return aten.max_pool2d_with_indices.default, (x.unsqueeze(-2), *args), {}, restore
-
-
 @spells("aten::adaptive_avg_pool1d")
 def _(x: Any, sizes: Any) -> tuple:
     return _pool, (x.unsqueeze(-2), _row(sizes, 1)), {}, lambda y: y.squeeze(-2)
