@@ -58,10 +58,7 @@ CONSTANTS = {
     ),
     "quantization": (
         "DEFAULT_DYNAMIC_QUANT_MODULE_MAPPINGS DEFAULT_FLOAT_TO_QUANTIZED_OPERATOR_MAPPINGS "
-        "DEFAULT_MODULE_TO_ACT_POST_PROCESS DEFAULT_QAT_MODULE_MAPPINGS "
-        "DEFAULT_REFERENCE_STATIC_QUANT_MODULE_MAPPINGS DEFAULT_STATIC_QUANT_MODULE_MAPPINGS "
-        "default_activation_only_qconfig default_debug_qconfig default_per_channel_qconfig "
-        "default_qat_qconfig_v2 default_weight_only_qconfig",
+        "DEFAULT_REFERENCE_STATIC_QUANT_MODULE_MAPPINGS DEFAULT_STATIC_QUANT_MODULE_MAPPINGS",
         _QUANTIZED,
     ),
     "autograd.gradcheck": (

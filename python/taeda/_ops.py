@@ -203,7 +203,9 @@ class OpOverload(_C._OperatorBase):
 
     def decompose(self, *args: Any, **kwargs: Any) -> Any:
         """NotImplemented for an operator with a kernel; others run what they are made of."""
-        return NotImplemented if self._is_dispatched else self(*args, **kwargs)
+        if self._is_dispatched:
+            return NotImplemented
+        return self._redispatch_below("Python", args, kwargs)
 
     def __str__(self) -> str:
         return f"{self.namespace}.{self._opname}.{self._overloadname}"

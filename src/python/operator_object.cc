@@ -3,6 +3,7 @@
 #include <structmember.h>
 
 #include <algorithm>
+#include <map>
 #include <unordered_map>
 #include <vector>
 
@@ -108,7 +109,8 @@ PyObject* call(PyObject* self, PyObject* args, PyObject* kwargs) {
   TD_PYTHON_CATCH(nullptr)
 }
 
-// _redispatch(key, args, kwargs): the call without what lies from `key` upwards.
+// _redispatch_below(key, args, kwargs): the call without what lies from `key` upwards. What it
+// calls in turn reaches the modes again below "Python", and nothing of the layer below the others.
 PyObject* redispatch_below(PyObject* self, PyObject* args) {
   TD_PYTHON_TRY
   PyObject *given, *kwargs;
@@ -116,13 +118,21 @@ PyObject* redispatch_below(PyObject* self, PyObject* args) {
   if (!PyArg_ParseTuple(args, "sO!O!:_redispatch_below", &key, &PyTuple_Type, &given, &PyDict_Type,
                         &kwargs))
     return nullptr;
-  const bool autograd = std::string_view(key) == "Autograd";
-  if (!autograd && std::string_view(key) != "Autocast")
+  struct Layer {
+    Key key;
+    KeySet excluded;
+  };
+  static const std::map<std::string_view, Layer> layers{
+      {"Autograd", {Key::kAutograd, kDifferentiationKeys}},
+      {"Autocast", {Key::kAutocast, KeySet(Key::kAutocast)}},
+      {"Python", {Key::kPython, {}}}};
+  const auto layer = layers.find(key);
+  if (layer == layers.end())
     raise_python(PyExc_ValueError, "_redispatch_below(): no layer is called '{}'", key);
   const Operator& op = *cast(self)->op;
   Stack stack = bind_arguments(op, PySequence_Fast_ITEMS(given), PyTuple_GET_SIZE(given), kwargs);
-  const ExcludeKeys excluded(autograd ? kDifferentiationKeys : KeySet(Key::kAutocast));
-  const KeySet keys = op.keys_of(stack) & KeySet::below(autograd ? Key::kAutograd : Key::kAutocast);
+  const ExcludeKeys excluded(layer->second.excluded);
+  const KeySet keys = op.keys_of(stack) & KeySet::below(layer->second.key);
   return run(stack, [&](Stack& s) { op.redispatch(keys, s); });
   TD_PYTHON_CATCH(nullptr)
 }

@@ -25,6 +25,7 @@ special_softmax=softmax special_log_softmax=log_softmax
 _OVERLOADS = {
     "special_xlogy": {"Scalar_Self": "self_scalar", "Scalar_Other": "other_scalar", "Tensor": ""},
     "trapz": {"x": "x", "dx": "dx"},
+    "special_round": {"decimals": ""},
     "special_softmax": {"int": ""},
     "special_log_softmax": {"int": ""},
     "true_divide": {"Tensor": "Tensor", "Scalar": "Scalar", "out": "out"},

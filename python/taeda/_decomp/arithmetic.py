@@ -40,7 +40,9 @@ def lerp(start: Tensor, end: Tensor, weight: Any) -> Tensor:
 @of("rsub.Tensor", "rsub.Scalar")
 def rsub(x: Tensor, other: Any, alpha: float = 1) -> Tensor:
     """other - alpha x"""
-    return taeda.sub(other, x, alpha=alpha)
+    if isinstance(other, Tensor):
+        return taeda.sub(other, x, alpha=alpha)
+    return taeda.add(x.neg() if alpha == 1 else x * -alpha, other)  # a number in front is rsub
 
 
 @of("xlogy.Tensor", "xlogy.Scalar_Self", "xlogy.Scalar_Other")

@@ -114,7 +114,7 @@ def _composite(op: Any) -> Callable:
             return NotImplemented
         active.add(op)
         try:
-            return op(*args, **kwargs)
+            return op(*args, **kwargs) if op._is_registered else op.decompose(*args, **kwargs)
         finally:
             active.discard(op)
 

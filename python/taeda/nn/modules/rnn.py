@@ -393,6 +393,7 @@ class RNN(RNNBase):
         batch_first: whether the batch is the first dimension instead of the second.
         dropout: the probability that a feature between two layers is dropped in training.
         bidirectional: adds layers that read the sequence backwards; states are side by side.
+        proj_size: of `LSTM` only; anything but None raises ValueError.
         device, dtype: of the parameters.
 
     Shape:
@@ -579,6 +580,7 @@ class GRU(RNNBase):
         batch_first: whether the batch is the first dimension instead of the second.
         dropout: the probability that a feature between two layers is dropped in training.
         bidirectional: adds layers that read the sequence backwards; states are side by side.
+        proj_size: of `LSTM` only; anything but None raises ValueError.
         device, dtype: of the parameters.
 
     Shape:
