@@ -101,7 +101,7 @@ def rows(operators: list[dict[str, str]], results: dict[str, Any]) -> list[Row]:
         if (title, aspect) not in known and not aspect.endswith(" words")
     }
     for title, modes in results["operators"].items():
-        owner = _owner(title, found.keys())
+        owner = _owner(title, set(found))
         if owner:
             _fill(found[owner], title, modes, unexplained)
     return list(found.values())
