@@ -163,6 +163,7 @@ def test_sizes_and_flags_are_refused_as_in_pytorch(kind):
         assert raised[0] == raised[1]
 
 
+@pytest.mark.cpu_only(reason="PyTorch loads no storage of a device that it lacks")
 @pytest.mark.parametrize("kind", ["RNN", "LSTM", "GRU"])
 def test_a_saved_layer_loads_in_pytorch_and_back(kind, tmp_path):
     oracle = pytest.importorskip("torch")
