@@ -11,7 +11,6 @@ from taeda.autograd import forward_ad
 from taeda.autograd.grad_mode import outside_inference
 from taeda.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
-from ._run import Run, gradients, level
 from ._trees import check_inputs, only_tensors, output_tensors, split_aux
 
 __all__ = ["jvp", "linearize", "push"]
@@ -84,9 +83,9 @@ def _recordable(x: Tensor) -> Tensor:
 def linearize(func: Callable, *primals: Any) -> tuple:
     """``func(*primals)`` and the function of tangents that ``jvp`` is there.
 
-    ``func`` runs once; the function that is returned stays as it is, whatever becomes of what
-    ``func`` read. It runs backward what computes the gradient of ``func`` for a cotangent, which
-    is linear in the cotangent.
+    Each call of that function runs ``func`` in forward mode at a copy of the primals, with the
+    default generators as they were, so that ``func`` draws the same random numbers. Other than in
+    PyTorch, which keeps what it recorded, whatever else ``func`` reads is read again.
 
     >>> import taeda as torch
     >>> y, push = torch.func.linearize(torch.sin, torch.zeros(2))
@@ -95,21 +94,24 @@ def linearize(func: Callable, *primals: Any) -> tuple:
     """
     given, spec = tree_flatten(primals)
     check_inputs(given)
-    run = Run(given)
-    with level():
-        value = func(*tree_unflatten(run.inputs, spec))
-        outputs, out_spec = output_tensors(value, "linearize(f, *primals)")
-        history = run.keep_history(outputs)
-        probes = [taeda.zeros_like(y).requires_grad_(y.requires_grad) for y in outputs]
-        grads = run.gradients(outputs, probes, history=True)
+    state = taeda.get_rng_state()
+    device_states = taeda.cuda.get_rng_state_all() if taeda.cuda.is_initialized() else []
+    with outside_inference():
+        inputs = [_C._lift(_recordable(x)) for x in given]
+        point = [x.clone() for x in inputs]
+        value = func(*tree_unflatten(inputs, spec))
+        output_tensors(value, "linearize(f, *primals)")
 
     def jvp_fn(*tangents: Any) -> Any:
         ts = _checked_tangents(tangents, given, spec)
-        record = history or run.follows(ts)
-        products = gradients(grads, probes, ts, record, keep=True)
-        return run.finish(tree_unflatten(products, out_spec), record, probes)
+        with outside_inference(), taeda.random.fork_rng():
+            taeda.set_rng_state(state)
+            if device_states:
+                taeda.cuda.set_rng_state_all(device_states)
+            xs = [x.clone() for x in point]
+            return push(lambda *duals: func(*tree_unflatten(list(duals), spec)), xs, ts)[1]
 
-    return run.finish(value, history), jvp_fn
+    return value, jvp_fn
 
 
 def _checked_tangents(tangents: tuple, primals: list, spec: Any) -> list:
