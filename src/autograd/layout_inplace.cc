@@ -3,6 +3,7 @@
 #include "autograd/forward.h"
 #include "autograd/record.h"
 #include "autograd/view.h"
+#include "op/detach.h"
 #include "op/detach_.h"
 
 namespace taeda {
@@ -35,10 +36,18 @@ Tensor impl::detach_(const Tensor& self) {
            "and gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and "
            "hence detach_() cannot be "
            "called on these gradients.");
+  // What it stands for in a transform is cut off from the history and the tangents outside.
+  TensorImpl& impl = *self.impl();
+  if (impl.keys.has(Key::kBatched) || impl.keys.has(Key::kFunctionalize)) {
+    const Tensor cut = op::detach(self);
+    impl.wrapped = cut.impl()->wrapped;
+    if (impl.keys.has(Key::kFunctionalize)) impl.storage = cut.storage();
+  }
   if (auto* meta = autograd::meta_of(self)) {
     meta->grad_fn = nullptr;
     meta->output_nr = 0;
     meta->requires_grad = false;
+    meta->forward = {};
     autograd::refresh_keys(self.impl());
   }
   return self;

@@ -43,6 +43,7 @@ struct OperatorRecord {
     kOutGivesDtype = 4096,  // `dtype`, where it is not given, is that of out=
     kOutAnyDtype = 8192,    // the result is converted to the dtype of out=
     kWhole = 16384,         // a composite that a TorchDispatchMode sees, see is_seen_whole
+    kNoHistory = 32768,     // a view without the history and the tangents of its base
   };
   enum Autocast : uint8_t { kNoRule, kLower, kFloat32, kWidest, kNone };
   // How vmap runs the operator on batched tensors (ops/batching/rules.h says what each means).

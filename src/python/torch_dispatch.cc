@@ -177,7 +177,7 @@ void count_writes(const Schema& schema, const Stack& arguments,
 }
 
 // Tensors without memory that a class gives for views are views of its argument: they share its
-// version and, but for detach, its history.
+// version and, where the operator does not cut it off, its history.
 void track_views(const Operator& op, const Stack& arguments, const Stack& results) {
   const Schema& schema = op.schema();
   if (schema.results.empty() || arguments.empty() || !arguments[0].is_tensor()) return;
@@ -190,10 +190,10 @@ void track_views(const Operator& op, const Stack& arguments, const Stack& result
   const auto track = [&](const Tensor& t, uint32_t flags) {
     if (t.is_same(base) || !has_no_memory(t) || !has_no_memory(base) || t.impl()->view_base) return;
     t.impl()->storage = base.impl()->storage;
-    if (op.name() != "aten::detach")
-      autograd::track_view(t, base, flags);
-    else
+    if (op.record() && op.record()->has(OperatorRecord::kNoHistory))
       t.impl()->own_version = base.impl()->own_version;
+    else
+      autograd::track_view(t, base, flags);
   };
   if (results[0].is_tensor()) track(results[0].tensor(), 0);
   if (results[0].is_tensors())

@@ -115,7 +115,8 @@ namespace {
 void share_storage(const Call& call, const Tensor& result, const Tensor& batched) {
   const Schema& schema = call.op.schema();
   const SchemaAlias& alias = schema.arguments[0].alias;
-  const bool is_view = !alias.set.empty() && !alias.written;
+  const bool cuts = call.op.record() && call.op.record()->has(OperatorRecord::kNoHistory);
+  const bool is_view = !alias.set.empty() && !alias.written && !cuts;
   each_tensor(call.stack, [&](const Tensor& t) {
     if (!is_at(t, call.level) || content_of(t).storage() != result.storage()) return;
     batched.impl()->storage = t.storage();

@@ -55,7 +55,7 @@ void make_view(const Operator& op, Stack& stack) {
     const ExcludeKeys layouts_only(kModeKeys | kDifferentiationKeys);
     op.redispatch(self.impl()->keys & kDeviceKeys, stack);
   }
-  if (op.name() == "aten::detach") {
+  if (op.record() && op.record()->has(OperatorRecord::kNoHistory)) {
     stack[0] = detached(self, c);
   } else if (stack[0].is_tensors()) {
     int64_t k = 0, start = 0;
