@@ -343,6 +343,36 @@ def test_values_are_read_through_levels():
         assert found.tolist() == taeda.stack([slopes(x), slopes(-x)]).tolist()
 
 
+WRITES = {
+    "a row": lambda y: y.as_strided((2, 2), (1, 1))[0].add_(10),
+    "a column": lambda y: y.as_strided((3, 2), (1, 2))[:, 1].mul_(3),
+    "a window": lambda y: y.unfold(0, 3, 1)[1].add_(10),
+    "part of a window": lambda y: y.unfold(0, 3, 2)[:, 1:][0].copy_(y[3:]),
+    "reshaped": lambda y: y.as_strided((2, 2), (1, 1)).unsqueeze(0).transpose(1, 2)[0, 1].neg_(),
+    "repeated": lambda y: y[:1].expand(3)[1].add_(10),
+}
+
+
+@pytest.mark.parametrize("remove", ["mutations", "mutations_and_views"])
+@pytest.mark.parametrize("name", WRITES)
+def test_a_write_through_a_part_of_overlapping_views_reaches_all_of_them(name, remove):
+    def run(y):
+        y = y * 1
+        windows = y.unfold(0, 2, 1)
+        WRITES[name](y)
+        return y, windows
+
+    x = taeda.arange(5.0, dtype=taeda.float64) + 1
+    same(functionalize(run, remove=remove)(x), run(x))
+    slope = lambda f: grad(lambda x: (f(x)[1].exp()).sum())(x)  # noqa: E731
+    same(slope(functionalize(run, remove=remove)), slope(run))
+
+
+def test_a_write_to_a_part_of_an_overlapping_argument_is_refused():
+    with pytest.raises(RuntimeError, match="single memory location"):
+        functionalize(lambda x: x[0].add_(1))(taeda.ones(1).expand(3))
+
+
 def test_mistakes():
     with pytest.raises(RuntimeError, match="invalid argument for remove=all"):
         functionalize(lambda x: x, remove="all")

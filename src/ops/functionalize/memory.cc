@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "core/strides.h"
 #include "ops/modes.h"
 #include "ops/view_rules.h"
 
@@ -144,6 +145,18 @@ Tensor Memory::inverse(const KnownView& view, const Tensor& parent, const Tensor
   return Tensor();
 }
 
+// Whether no two elements of a view's parent lie at one address. Where two do, a write to the one
+// changes the other, so that the view is written by its strides in the whole.
+bool Memory::has_own_elements(int parent, const KnownView& view) const {
+  const Layout& layout = parent == kWhole ? whole_ : views_[static_cast<size_t>(parent)].layout;
+  if (internal_overlap(layout.sizes, layout.strides) == Overlap::kNo) return true;
+  TD_CHECK(parent != kWhole && view.layout.bits == whole_.bits,
+           "functionalize: unsupported operation: a write to a view of a tensor of which more than "
+           "one element refers to a single memory location. Please clone() the tensor before "
+           "performing the operation.");
+  return false;
+}
+
 void Memory::write(int i, const Tensor& value) {
   written = true;
   std::vector<std::pair<int, Tensor>> path;  // the views whose values are known now
@@ -151,8 +164,9 @@ void Memory::write(int i, const Tensor& value) {
   while (i != kWhole) {
     const KnownView view = views_[static_cast<size_t>(i)];
     path.emplace_back(i, now);
-    const Tensor parent = this->value(view.parent);
-    Tensor above = inverse(view, parent, now);
+    Tensor above = has_own_elements(view.parent, view)
+                       ? inverse(view, this->value(view.parent), now)
+                       : Tensor();
     if (above.defined()) {
       i = view.arguments.empty() ? kWhole : view.parent;
       now = std::move(above);

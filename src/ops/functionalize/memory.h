@@ -99,6 +99,7 @@ class Memory {
   void replace(const Tensor& shown, const Tensor& value);
 
  private:
+  bool has_own_elements(int parent, const KnownView& view) const;
   Tensor inverse(const KnownView& view, const Tensor& parent, const Tensor& value);
   // The row-major whole as elements of a view's dtype, where a complex number is two real ones, and
   // the way back.
