@@ -131,8 +131,12 @@ Tensor alias(const Tensor& t) {
     const ExcludeKeys below(kDifferentiationKeys);
     return op::detach(t);
   }
-  if (t.impl()->keys.has(Key::kBatched)) [[unlikely]]
-    return batching::alias(t);
+  if (t.impl()->keys.has(Key::kBatched)) [[unlikely]] {
+    const Tensor other = batching::alias(t);
+    other.impl()->inference = false;  // also where inference_mode is on outside of a transform
+    other.impl()->keys = other.impl()->keys - Key::kAutograd;
+    return other;
+  }
   if (t.impl()->keys.has(Key::kSparse)) [[unlikely]]
     return sparse::alias(t);
   const TensorImpl& from = *t.impl();

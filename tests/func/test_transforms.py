@@ -256,6 +256,9 @@ def test_transforms_record_whatever_the_mode_outside(mode):
                 t.func.vjp(cube, x)[1](t.tensor(2.0)),
                 t.func.jvp(t.func.grad(cube), (x,), (made_here[0],)),
                 t.func.jacfwd(t.func.jacrev(cube))(x),
+                t.vmap(t.func.grad(cube))(made_here[0].expand(2, 3)),
+                t.vmap(t.func.jvp, (None, None, 0))(cube, (x,), (t.eye(3),)),
+                t.vmap(t.func.grad(t.func.grad(lambda x: x**3)))(x),
             ]
 
     both(call)
@@ -350,3 +353,43 @@ def test_mistakes():
         taeda.func.grad(lambda x: x)(taeda.ones(2))
     with pytest.raises(RuntimeError, match="only 1 positional"):
         taeda.func.grad(lambda x: x, argnums=1)(taeda.ones(2))
+
+
+LINEARIZED = {
+    "not recorded": lambda t: t.no_grad()(lambda x: x * x),
+    "partly recorded": lambda t: lambda x: t.no_grad()(t.sin)(x) * x,
+    "written after it is read": lambda t: lambda x: x.exp().mul_(2),
+    "writes its argument": lambda t: lambda x: x.mul_(x.cos()),
+    "stops the gradient": lambda t: lambda x: (x * 1).detach() * x,
+    "a constant": lambda t: t.ones_like,
+    "several": lambda t: lambda x: {"a": x.sin(), "b": (x[0] * x,)},
+}
+
+
+@pytest.mark.parametrize("name", LINEARIZED)
+def test_linearize_is_jvp_at_a_point(name):
+    f = LINEARIZED[name](taeda)
+    x, t = taeda.tensor(X, dtype=taeda.float64), taeda.tensor([1.0, -2.0, 0.5], dtype=taeda.float64)
+    value, push = taeda.func.linearize(f, x.clone())
+    expected, derivative = LINEARIZED[name](torch), torch.tensor(X, dtype=torch.float64)
+    expected = torch.func.jvp(expected, (derivative,), (torch.tensor(t.tolist()).double(),))
+    leaves = taeda.utils._pytree.tree_leaves
+    for found, wanted in ((value, expected[0]), (push(t), expected[1]), (push(t), expected[1])):
+        for a, b in zip(leaves(found), torch.utils._pytree.tree_leaves(wanted), strict=True):
+            np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-12)
+
+
+def test_linearize_draws_the_same_numbers_and_leaves_the_generator_alone():
+    f = lambda x: taeda.nn.functional.dropout(x * x)  # noqa: E731
+    value, push = taeda.func.linearize(f, taeda.ones(64))
+    state = taeda.get_rng_state()
+    assert taeda.equal(push(taeda.ones(64)), 2 * value)
+    assert taeda.equal(push(taeda.ones(64)), 2 * value)
+    assert taeda.equal(taeda.get_rng_state(), state)
+
+
+def test_linearize_keeps_its_point():
+    x = taeda.tensor(X)
+    _, push = taeda.func.linearize(lambda x: x * x, x)
+    x.zero_()
+    np.testing.assert_allclose(push(taeda.ones(3)).tolist(), [2 * v for v in X], rtol=1e-6)

@@ -108,7 +108,7 @@ def linearize(func: Callable, *primals: Any) -> tuple:
             taeda.set_rng_state(state)
             if device_states:
                 taeda.cuda.set_rng_state_all(device_states)
-            xs = [x.clone() for x in point]
+            xs, ts = [x.clone() for x in point], [t.clone() for t in ts]  # `func` may write both
             return push(lambda *duals: func(*tree_unflatten(list(duals), spec)), xs, ts)[1]
 
     return value, jvp_fn
