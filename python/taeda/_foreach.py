@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -97,7 +98,13 @@ def _forms(name: str) -> tuple[str, ...]:
 def _is_number(value: Any) -> bool:
     if isinstance(value, Tensor):
         return value.dim() == 0 and not value.requires_grad
-    return isinstance(value, (int, float, complex))
+    return isinstance(value, (int, float, complex)) or _is_numpys(value)
+
+
+def _is_numpys(value: Any) -> bool:
+    """Whether it is one of NumPy's numbers; without loading NumPy."""
+    numpy = sys.modules.get("numpy")
+    return numpy is not None and isinstance(value, (numpy.number, numpy.bool_))
 
 
 _KINDS: dict[str, Callable[[Any], bool]] = {
@@ -110,24 +117,35 @@ _KINDS: dict[str, Callable[[Any], bool]] = {
 }
 
 
+@functools.cache
+def _parameters(form: str) -> tuple[tuple[list[str], Callable[[Any], bool], bool], ...]:
+    """The names, the test of a value and whether it may be left out, of each of a form's."""
+    parts = [part.strip() for part in form.split(",")] if form else []
+    split = [part.strip("[]").split(": ") + [part] for part in parts]
+    return tuple((n.split("|"), _KINDS[kind], part[0] == "[") for n, kind, part in split)
+
+
 def _fits(form: str, args: tuple, options: dict) -> tuple | None:
     """The arguments in the form's order, if they are what it takes."""
-    parameters = [part.strip() for part in form.split(",")] if form else []
+    parameters = _parameters(form)
     if len(args) + len(options) > len(parameters):
         return None
-    found, rest = list(args), dict(options)
-    for i, parameter in enumerate(parameters):
-        name, kind = parameter.strip("[]").split(": ")
+    if not options:
+        rest = parameters[len(args) :]
+        fits = all(is_one(arg) for arg, (_, is_one, _) in zip(args, parameters))
+        return args if fits and all(optional for _, _, optional in rest) else None
+    found, named = list(args), dict(options)
+    for i, (names, is_one, optional) in enumerate(parameters):
         if i >= len(found):
-            given = next((n for n in name.split("|") if n in rest), None)
+            given = next((n for n in names if n in named), None)
             if given is None:
-                if parameter.startswith("["):
+                if optional:
                     break
                 return None
-            found.append(rest.pop(given))
-        if not _KINDS[kind](found[i]):
+            found.append(named.pop(given))
+        if not is_one(found[i]):
             return None
-    return None if rest else tuple(found)
+    return None if named else tuple(found)
 
 
 def _arguments(name: str, forms: tuple, self: Any, args: tuple, options: dict) -> tuple:

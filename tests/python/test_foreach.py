@@ -78,3 +78,31 @@ def test_arguments_by_name_and_alpha() -> None:
 def test_a_wrong_form_names_what_was_given() -> None:
     with pytest.raises(TypeError, match=r"_foreach_abs\(\) received .* got \(list, int\)"):
         taeda._foreach_abs(tensors(taeda), 2)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda t: t._foreach_mul([t.ones(2)], np.float32(2.5)),
+        lambda t: t._foreach_mul([t.ones(2, dtype=t.int64)], np.float32(2.5)),
+        lambda t: t._foreach_add([t.ones(2, dtype=t.int64)], np.int64(2)),
+        lambda t: t._foreach_add([t.ones(2), t.ones(1)], [np.int64(2), np.float16(0.5)]),
+        lambda t: t._foreach_mul([t.ones(2)], np.bool_(True)),
+        lambda t: t._foreach_mul([t.ones(2)], scalar=np.uint8(3)),
+        lambda t: t._foreach_pow(np.float32(2), [t.ones(2)]),
+        lambda t: t._foreach_addcmul([t.ones(2)], [t.ones(2)], [t.ones(2)], value=np.float32(3)),
+        lambda t: t._foreach_lerp([t.zeros(2)], [t.ones(2)], np.float32(0.5)),
+        lambda t: t._foreach_add([t.ones(2)], [t.ones(2)], alpha=np.float32(2)),
+    ],
+)
+def test_numbers_of_numpy_are_numbers(call):
+    for found, expected in zip(call(taeda), call(torch), strict=True):
+        assert str(found.dtype) == str(expected.dtype)
+        assert found.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("value", [np.array(2.0), np.array([2.0]), [np.array(2.0)], "2", None])
+def test_arrays_and_texts_are_no_numbers(value):
+    for t in (torch, taeda):
+        with pytest.raises(TypeError):
+            t._foreach_mul([t.ones(2)], value)
