@@ -13,31 +13,19 @@ def _show(value: float) -> str:
     return f"{value:.6g}"
 
 
-def _integer(dtype: Any) -> Any:
-    """The integer dtype of the same size."""
-    return {1: _C.uint8, 2: _C.int16, 4: _C.int32, 8: _C.int64}[dtype.itemsize]
-
-
-def _number(code: int, dtype: Any) -> float:
-    """The number that these bits are in a floating dtype."""
-    return _C.tensor(code, dtype=_integer(dtype)).view(dtype).item()
-
-
-def _code(number: float, dtype: Any) -> Any:
-    return _C.tensor(number, dtype=dtype).view(_integer(dtype)).item()
-
-
-def _largest(dtype: Any) -> float:
-    """The largest finite number: the codes above it are infinity or NaN."""
-    bits = dtype.itemsize * 8 - dtype.is_signed
-    first, last = _code(1.0, dtype), (1 << bits) - 1
-    while first < last:
-        middle = (first + last + 1) // 2
-        if math.isfinite(_number(middle, dtype)):
-            first = middle
-        else:
-            last = middle - 1
-    return _number(first, dtype)
+# The mantissa bits, the least exponent of a normal number, and the largest number, of each dtype. A
+# number is mantissa 2**exponent, with the mantissa from 1 to 2.
+_FORMATS = {
+    _C.float64: (52, -1022, (2 - 2.0**-52) * 2.0**1023),
+    _C.float32: (23, -126, (2 - 2.0**-23) * 2.0**127),
+    _C.bfloat16: (7, -126, (2 - 2.0**-7) * 2.0**127),
+    _C.float16: (10, -14, (2 - 2.0**-10) * 2.0**15),
+    _C.float8_e4m3fn: (3, -6, 1.75 * 2.0**8),  # a mantissa of 1.875 would be NaN
+    _C.float8_e5m2: (2, -14, 1.75 * 2.0**15),
+    _C.float8_e4m3fnuz: (3, -7, 1.875 * 2.0**7),
+    _C.float8_e5m2fnuz: (2, -15, 1.75 * 2.0**15),
+    _C.float8_e8m0fnu: (0, -127, 2.0**127),  # powers of two alone
+}
 
 
 class finfo:
@@ -58,17 +46,13 @@ class finfo:
             )
         if real is _C.float4_e2m1fn_x2:
             raise TypeError(f"torch.finfo(): an element of {dtype} holds two numbers")
+        mantissa, least, self.max = _FORMATS[real]
         self.bits = real.itemsize * 8
-        one = _code(1.0, real)
-        self.eps = _number(one + 1, real) - 1
-        mantissa = round(-math.log2(self.eps))
+        self.eps = 2.0**-mantissa
         self.resolution = 10.0 ** -int(mantissa * math.log10(2))
-        self.smallest_subnormal = _number(0, real) or _number(1, real)
-        self.smallest_normal = self.tiny = (
-            _number(1 << mantissa, real) if mantissa else _number(0, real)
-        )
-        self.max = _largest(real)
-        self.min = -self.max if real.is_signed else _number(0, real)
+        self.smallest_normal = self.tiny = 2.0**least
+        self.smallest_subnormal = 2.0 ** (least - mantissa)
+        self.min = -self.max if real.is_signed else self.tiny
         self.dtype = str(real).removeprefix("torch.")
 
     def __eq__(self, other: object) -> bool:
