@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import importlib
+import pickle
 import warnings
 from typing import Any
 
@@ -273,3 +276,94 @@ def test_configurations_are_equal_by_what_they_make():
     )
     with pytest.raises(ValueError, match="observer instance"):
         q.QConfig(activation=q.MinMaxObserver(), weight=q.MinMaxObserver)
+
+
+def numbers_and_gradients(library: Any, function: Any) -> list[Any]:
+    x = library.tensor([[float("nan"), 0.4, 99.0]], requires_grad=True)
+    scale = library.tensor([0.1], requires_grad=True)
+    point = library.tensor([3.0], requires_grad=True)
+    y = function(library, x, scale, point)
+    y.sum().backward()
+    return [v for v in (y, x.grad, scale.grad, point.grad) if v is not None]
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda t, x, s, p: t.fake_quantize_per_tensor_affine(x, 0.1, 3, 0, 255),
+        lambda t, x, s, p: t.fake_quantize_per_channel_affine(x, s.detach(), p.detach(), 0, 0, 255),
+        lambda t, x, s, p: t._fake_quantize_learnable_per_tensor_affine(x, s, p, 0, 255),
+        lambda t, x, s, p: t._fake_quantize_learnable_per_channel_affine(x, s, p, 0, 0, 255),
+    ],
+)
+def test_nan_becomes_the_least_number(function):
+    expected = numbers_and_gradients(torch, function)
+    found = numbers_and_gradients(taeda, function)
+    assert len(found) == len(expected)
+    for a, b in zip(found, expected):
+        close(a, b)
+
+
+def fused(t: Any, rows: list, running: Any, symmetric: bool, per_row: bool) -> list[Any]:
+    count = len(rows) if per_row else 1
+    state = [t.full((count,), running), t.full((count,), -running), t.ones(count)]
+    point = t.zeros(count, dtype=t.int32)
+    on, axis = t.tensor([1]), 0 if per_row else -1
+    settings = (0.01, 0, 255, axis, per_row, symmetric)
+    try:
+        y = t.fused_moving_avg_obs_fake_quant(t.tensor(rows), on, on, *state, point, *settings)
+    except RuntimeError as error:
+        return [str(error), *state, point]
+    return [y, *state, point]
+
+
+@pytest.mark.parametrize("per_row", [False, True])
+@pytest.mark.parametrize("symmetric", [False, True])
+@pytest.mark.parametrize("running", [float("inf"), 1.0])
+@pytest.mark.parametrize(
+    "row", [["nan", 1], [-1, "inf"], ["-inf", 1], ["-inf", "inf"], ["nan", "nan"], [-1, 1]]
+)
+def test_a_number_that_is_not_finite_does_not_end_training(row, running, symmetric, per_row):
+    rows = [[*map(float, row), 0.5], [-2.0, 2.0, 0.5]]
+    results = [fused(t, rows, running, symmetric, per_row) for t in (taeda, torch)]
+    for found, expected in zip(*results, strict=True):
+        if isinstance(expected, str):
+            assert found == expected
+        else:
+            close(found, expected)
+
+
+def test_scales_are_single_numbers():
+    for t in (taeda, torch):  # 127.5 is rounded to 128, and 1 / float32(2 / 255) is less
+        assert fused(t, [[-1.0, 1.0, 0.5]], float("inf"), False, False)[-1].item() == 127
+
+
+def made(t: Any) -> list[Any]:
+    q = importlib.import_module(f"{t.__name__}.ao.quantization")
+    names = "fake_quant fixed_qparams_range_0to1_fake_quant fused_wt_fake_quant"
+    kinds = importlib.import_module(f"{t.__name__}.ao.quantization.fake_quantize")
+    return [q.FakeQuantize()] + [getattr(kinds, f"default_{name}")() for name in names.split()]
+
+
+def test_fake_quantization_is_printed_as_pytorchs():
+    for ours, theirs in zip(made(taeda), made(torch), strict=True):
+        assert repr(ours) == repr(theirs)
+
+
+def test_schemes_observers_and_configurations_are_pickled():
+    from taeda.ao.quantization import MinMaxObserver, get_default_qat_qconfig
+
+    scheme = taeda.per_channel_symmetric
+    assert pickle.loads(pickle.dumps(scheme)) is copy.deepcopy(scheme) is scheme
+    for module in (*made(taeda), MinMaxObserver()):
+        assert repr(pickle.loads(pickle.dumps(module))) == repr(module)
+    config = get_default_qat_qconfig()
+    assert pickle.loads(pickle.dumps(config.weight.p.keywords)) == config.weight.p.keywords
+
+
+def test_fused_layers_have_their_old_module():
+    from taeda.ao.nn.intrinsic import qat
+    from taeda.nn.intrinsic.qat import ConvBn2d, LinearReLU, update_bn_stats
+
+    found = (ConvBn2d, LinearReLU, update_bn_stats)
+    assert found == (qat.ConvBn2d, qat.LinearReLU, qat.update_bn_stats)

@@ -27,7 +27,7 @@ class qscheme:
         return self._name
 
 
-qscheme.__module__ = "torch"
+qscheme.__module__ = __name__.partition(".")[0]
 per_tensor_affine = qscheme("per_tensor_affine")
 per_tensor_symmetric = qscheme("per_tensor_symmetric")
 per_channel_affine = qscheme("per_channel_affine")
@@ -74,8 +74,13 @@ def _quantized(x: Tensor, scale: Tensor, zero_point: Tensor, low: int, high: int
         is_whole = not zero_point.is_floating_point()
         at = taeda.round(at) + zero_point if is_whole else taeda.round(at + zero_point)
         mask = (at >= low) & (at <= high)
-        output = (at.clamp(low, high) - zero_point) * scale
+        output = (_clamped(at, low, high) - zero_point) * scale
         return output.to(x.dtype), mask
+
+
+def _clamped(at: Tensor, low: int, high: int) -> Tensor:
+    """The integers within the range; `low` where there is none: for NaN."""
+    return taeda.where(at.isnan(), low, at.clamp(low, high))
 
 
 def _per_tensor(x: Tensor, scale: Any, zero_point: Any, low: int, high: int) -> tuple:
@@ -86,7 +91,12 @@ def _per_tensor(x: Tensor, scale: Any, zero_point: Any, low: int, high: int) -> 
     if not isinstance(scale, Tensor):
         scale = taeda.tensor(scale, dtype=taeda.float32, device=x.device)
     zero_point = taeda.tensor(int(number), device=x.device)
-    output, mask = _quantized(x, scale.detach().reshape(()), zero_point, low, high)
+    return _rounded(x, scale.reshape(()), zero_point, low, high)
+
+
+def _rounded(x: Tensor, scale: Tensor, zero_point: Tensor, low: int, high: int) -> tuple:
+    """`_quantized`, with the gradient that passes straight through."""
+    output, mask = _quantized(x, scale.detach(), zero_point.detach(), low, high)
     return _StraightThrough.apply(output, x, mask), mask
 
 
@@ -139,9 +149,8 @@ def _per_channel(
     if not 0 <= axis <= x.dim():
         raise RuntimeError("`axis` must be between 0 and number of dimensions of input")
     _check_input(x, "fake_quantize_channel_cachemask_cpu_type_handling")
-    scale, zero_point = (_along(v.detach(), x, axis) for v in (scale, zero_point))
-    output, mask = _quantized(x, scale, zero_point, low, high)
-    return _StraightThrough.apply(output, x, mask), mask
+    scale, zero_point = (_along(v, x, axis) for v in (scale, zero_point))
+    return _rounded(x, scale, zero_point, low, high)
 
 
 def _word(x: Tensor) -> str:
@@ -171,6 +180,15 @@ def fake_quantize_per_channel_affine(
 # --- with an observer ---
 
 _LEAST_SCALE = 6.1e-5
+_NO_POINT = -(1 << 31)  # the zero point of a range that has none
+
+
+def _single(number: float) -> float:
+    """The float32 nearest to it, which the scale is: 2 / 255 puts the zero point of -1 to 1 below
+    127.5."""
+    from ctypes import c_float
+
+    return c_float(number).value
 
 
 def choose_parameters(least: float, most: float, low: int, high: int, symmetric: bool) -> tuple:
@@ -181,8 +199,8 @@ def choose_parameters(least: float, most: float, low: int, high: int, symmetric:
         half = (high - low) // 2
         widest = max(abs(least / -(half + 1)), abs(most / half))
         least, most = -widest * (half + 1), widest * half
-    scale = (most - least) / (high - low)
-    if scale == 0 or math.isinf(1 / scale):
+    scale = _single((most - least) / (high - low))
+    if scale == 0 or math.isinf(_single(1 / scale)):
         scale = 0.1
     if scale < _LEAST_SCALE:
         if least == 0:
@@ -196,6 +214,8 @@ def choose_parameters(least: float, most: float, low: int, high: int, symmetric:
     start = low - least / scale if errors[0] < errors[1] else high - most / scale
     if is_centered:
         start = (low + high) / 2
+    if math.isnan(start):  # of values that were infinite or NaN, as the results are too
+        return scale, _NO_POINT
     return scale, low if start < low else high if start > high else round(start)
 
 
@@ -263,7 +283,9 @@ def _fused_moving_avg_obs_fq_helper(
     if per_row_fake_quant:
         points = zero_point.to(taeda.int32)
         return _per_channel(input, scale, points, ch_axis, quant_min, quant_max)
-    return _per_tensor(input, scale, zero_point, quant_min, quant_max)
+    _check_range(quant_min, quant_max)
+    _check_input(input, "fake_quantize_tensor_cachemask_kernel_type_handling")
+    return _rounded(input, scale.reshape(()), zero_point.reshape(()), quant_min, quant_max)
 
 
 @_C._overridable
@@ -296,7 +318,7 @@ class _Learnable(Function):
         ctx.settings = axis, low, high, factor
         scales, points = (v if axis is None else _along(v, x, axis) for v in (scale, point))
         at = taeda.round(x * (1.0 / scales) + points)
-        return (at.clamp(low, high) - points) * scales
+        return (_clamped(at, low, high) - points) * scales
 
     @staticmethod
     def backward(ctx: Any, gy: Tensor) -> tuple:  # type: ignore[override]
@@ -305,7 +327,7 @@ class _Learnable(Function):
         scales, points = (v if axis is None else _along(v, x, axis) for v in (scale, point))
         at = taeda.round(x * (1.0 / scales) + points)
         inside = (at >= low) & (at <= high)
-        clamped = at.clamp(low, high)
+        clamped = _clamped(at, low, high)
         of_scale = taeda.where(inside, (clamped - points) - x / scales, clamped - points)
         g_scale = gy * of_scale * factor
         g_point = taeda.where(inside, 0, -gy * scales) * factor

@@ -129,6 +129,10 @@ class _Dtype:
 
     def __init__(self, name: str) -> None:
         self._name = name
+        self.__module__ = __name__.partition(".")[0]
+
+    def __reduce__(self) -> str:
+        return self._name.removeprefix("torch.")
 
     @property
     def itemsize(self) -> int:

@@ -63,6 +63,7 @@ MODULES = {
         "BNReLU2d BNReLU3d ConvBn1d ConvBn2d ConvBn3d ConvBnReLU1d ConvBnReLU2d ConvBnReLU3d "
         "ConvReLU1d ConvReLU2d ConvReLU3d LinearBn1d LinearReLU",
     ),
+    "torch.ao.nn.intrinsic.qat": (_QUANTIZATION, "LinearBn1d"),
     "torch.ao.nn.quantizable": (_QUANTIZATION, "LSTM LSTMCell MultiheadAttention"),
     "torch.quantization": (_QUANTIZATION, "*torch.ao.quantization"),
     "torch.quantization.observer": (_QUANTIZATION, "*torch.ao.quantization.observer"),

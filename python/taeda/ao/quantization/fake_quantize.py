@@ -168,6 +168,16 @@ class FakeQuantize(FakeQuantizeBase):
             f"ch_axis={self.ch_axis}, scale={self.scale}, zero_point={self.zero_point}"
         )
 
+    def _scale_first(self) -> str:
+        """`extra_repr` of the kinds that name the scale before the range."""
+        return (
+            f"fake_quant_enabled={self.fake_quant_enabled}, "
+            f"observer_enabled={self.observer_enabled}, scale={self.scale}, "
+            f"zero_point={self.zero_point}, dtype={self.dtype}, "
+            f"quant_min={self.activation_post_process.quant_min}, "
+            f"quant_max={self.activation_post_process.quant_max}, qscheme={self.qscheme}"
+        )
+
     def _load_from_state_dict(self, state_dict: Any, prefix: str, *args: Any) -> None:
         for name in ("scale", "zero_point"):
             saved = state_dict.get(prefix + name)
@@ -198,6 +208,9 @@ class FixedQParamsFakeQuantize(FakeQuantize):
         """The scale and the zero point."""
         return self.scale, self.zero_point
 
+    def extra_repr(self) -> str:
+        return self._scale_first()
+
 
 class FusedMovingAvgObsFakeQuantize(FakeQuantize):
     """`FakeQuantize` with a moving average, in one function."""
@@ -226,6 +239,9 @@ class FusedMovingAvgObsFakeQuantize(FakeQuantize):
             self.scale, self.zero_point, own.averaging_constant, own.quant_min, own.quant_max,
             self.ch_axis, self.is_per_channel, self.is_symmetric_quant,
         )  # fmt: skip
+
+    def extra_repr(self) -> str:
+        return f"{self._scale_first()}, reduce_range={self.activation_post_process.reduce_range}"
 
 
 _BYTE = {"quant_min": 0, "quant_max": 255, "dtype": taeda.quint8}
