@@ -107,8 +107,17 @@ def _is_numpys(value: Any) -> bool:
     return numpy is not None and isinstance(value, (numpy.number, numpy.bool_))
 
 
+def _are_tensors(value: Any) -> bool:
+    if not isinstance(value, (list, tuple)):
+        return False
+    for x in value:  # a generator would take as long as the call of an operator
+        if not isinstance(x, Tensor):
+            return False
+    return True
+
+
 _KINDS: dict[str, Callable[[Any], bool]] = {
-    "tensors": lambda v: isinstance(v, (list, tuple)) and all(isinstance(x, Tensor) for x in v),
+    "tensors": _are_tensors,
     "numbers": lambda v: isinstance(v, (list, tuple)) and all(map(_is_number, v)),
     "number": _is_number,
     "tensor": lambda v: isinstance(v, Tensor),
@@ -121,7 +130,7 @@ _KINDS: dict[str, Callable[[Any], bool]] = {
 def _parameters(form: str) -> tuple[tuple[list[str], Callable[[Any], bool], bool], ...]:
     """The names, the test of a value and whether it may be left out, of each of a form's."""
     parts = [part.strip() for part in form.split(",")] if form else []
-    split = [part.strip("[]").split(": ") + [part] for part in parts]
+    split = [[*part.strip("[]").split(": "), part] for part in parts]
     return tuple((n.split("|"), _KINDS[kind], part[0] == "[") for n, kind, part in split)
 
 
@@ -130,10 +139,11 @@ def _fits(form: str, args: tuple, options: dict) -> tuple | None:
     parameters = _parameters(form)
     if len(args) + len(options) > len(parameters):
         return None
-    if not options:
-        rest = parameters[len(args) :]
-        fits = all(is_one(arg) for arg, (_, is_one, _) in zip(args, parameters))
-        return args if fits and all(optional for _, _, optional in rest) else None
+    if not options and len(args) == len(parameters):
+        for arg, (_, is_one, _) in zip(args, parameters):
+            if not is_one(arg):
+                return None
+        return args
     found, named = list(args), dict(options)
     for i, (names, is_one, optional) in enumerate(parameters):
         if i >= len(found):
@@ -150,7 +160,7 @@ def _fits(form: str, args: tuple, options: dict) -> tuple | None:
 
 def _arguments(name: str, forms: tuple, self: Any, args: tuple, options: dict) -> tuple:
     """A call's arguments after the first, checked against the function's forms."""
-    if _KINDS["tensors"](self):
+    if _are_tensors(self):
         for form in forms:
             if (found := _fits(form, args, options)) is not None:
                 return found
