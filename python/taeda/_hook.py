@@ -179,16 +179,19 @@ def _reaching(words: list[str], name: str, folder: str) -> list[str] | None:
     if not os.path.basename(name).startswith("python"):
         return None
     flags, end = _end_of_flags(words)
-    if words[end : end + 1] == ["-c"] and "from taeda.__main__ import main" in words[end + 1]:
-        return None  # done already
-    if not set(flags) & set("IE") or set(flags) & set("cm") or words[end : end + 1] in ([], ["-"]):
+    program = words[end:]
+    if program in ([], ["-"], ["-c"], ["-m"]):  # standard input, or an error that Python reports
         return None
-    if not _is_this_python(name) and not _mentions_torch(words[end:], folder):
+    if program[0] == "-c" and "from taeda.__main__ import main" in program[1]:
+        return None  # done already
+    if not set(flags) & set("IE") or set(flags) & set("cm"):
+        return None
+    if not _is_this_python(name) and not _mentions_torch(program, folder):
         return None
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     main = f"import sys; sys.path.append({package!r}); from taeda.__main__ import main; main()"
-    program = end + 2 if words[end : end + 2] == ["-m", "taeda"] else end
-    return [*words[:end], "-c", main, *words[program:]]
+    start = 2 if program[:2] == ["-m", "taeda"] else 0
+    return [*words[:end], "-c", main, *program[start:]]
 
 
 def _shell_words(command: str) -> list[str] | None:
@@ -206,18 +209,21 @@ def _shell_words(command: str) -> list[str] | None:
 
 
 def _reach_isolated(event: str, arguments: tuple[Any, ...]) -> None:
-    """Audit hook: children that ignore PYTHONPATH find taeda, those of plain commands in a shell
-    among them; `subprocess` starts the changed list."""
-    if event != "subprocess.Popen":
-        return
-    executable, command, folder, _ = arguments
+    """Audit hook: children that ignore PYTHONPATH find taeda. An odd command is left as it is:
+    `subprocess` says what is wrong with it."""
+    if event == "subprocess.Popen":
+        import contextlib
+
+        with contextlib.suppress(Exception):
+            _change_command(*arguments[:3])
+
+
+def _change_command(executable: Any, command: Any, folder: Any) -> None:
+    """Changes the list that `subprocess` starts, plain commands in a shell among them."""
     if not isinstance(command, list):
         return
-    try:
-        words = [os.fsdecode(word) for word in command]
-        name = os.fsdecode(executable) if executable else words[0]
-    except (TypeError, IndexError):
-        return
+    words = [os.fsdecode(word) for word in command]
+    name = os.fsdecode(executable) if executable else words[0]
     folder = os.fsdecode(folder or "")
     if os.path.basename(name) == "sh" and words[1:2] == ["-c"] and len(words) == 3:
         plain = _shell_words(words[2])

@@ -446,3 +446,20 @@ def test_imports_warn_of_nothing(tmp_path):
     )
     done = run("-W", "error", "-m", "taeda", str(tmp_path / "script.py"))
     assert done.stdout.strip() == "done"
+
+
+def test_a_command_that_is_not_whole_fails_as_under_python():
+    code = """
+import subprocess, sys
+for command in (["-c"], ["-I", "-c"], ["-m"], ["-E", "-m"]):
+    done = subprocess.run([sys.executable, *command], capture_output=True, text=True)
+    print(done.returncode, done.stderr.splitlines()[0])
+for command in ([], [sys.executable, 3], [None]):
+    try:
+        subprocess.run(command)
+    except (IndexError, TypeError) as error:
+        print(error)
+"""
+    plain, launched = run("-c", code), run("-m", "taeda", "-c", code)
+    assert launched.stdout == plain.stdout
+    assert plain.stdout.count("2 Argument expected for the -") == 4
