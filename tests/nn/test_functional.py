@@ -7,6 +7,7 @@ import pytest
 
 import taeda
 from taeda.nn import functional as F
+from taeda.utils._python_dispatch import TorchDispatchMode
 
 REDUCTIONS = ["mean", "sum", "none"]
 
@@ -244,8 +245,34 @@ def test_max_unpool_puts_values_back(oracle):
     )
     actual = F.max_unpool2d(*F.max_pool2d(oracle.ours(x), 2, return_indices=True), 2)
     oracle.assert_same(actual, expected)
-    with pytest.raises(RuntimeError, match="invalid max index"):
-        F.max_unpool2d(taeda.ones(1, 1, 1, 1), taeda.full((1, 1, 1, 1), 99), 2)
+
+
+@pytest.mark.parametrize("index", [999, -1])
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_max_unpool_names_an_index_out_of_range_as_pytorch(oracle, n, index):
+    texts = []
+    for t in (oracle.torch, taeda):
+        unpool = getattr(t.nn.functional, f"max_unpool{n}d")
+        shape = (2, 1, *range(2, 2 + n))
+        with pytest.raises(RuntimeError) as info:
+            unpool(t.ones(shape), t.full(shape, index), 2)
+        texts.append(str(info.value))
+        with pytest.raises(RuntimeError) as info:
+            t.vmap(lambda x, i, f=unpool: f(x, i, 2))(t.ones(shape), t.full(shape, index))
+        texts.append(str(info.value))
+    assert texts[2:] == texts[:2]
+
+
+def test_max_unpool_passes_on_what_is_no_invalid_index():
+    class Full(TorchDispatchMode):
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            if "scatter" in str(function):
+                raise taeda.OutOfMemoryError("no memory")
+            return function(*args, **(kwargs or {}))
+
+    x, indices = taeda.ones(1, 1, 2, 2), taeda.zeros(1, 1, 2, 2, dtype=taeda.int64)
+    with Full(), pytest.raises(taeda.OutOfMemoryError, match="no memory"):
+        F.max_unpool2d(x, indices, 2)
 
 
 @pytest.mark.parametrize("padding_mode", ["zeros", "border", "reflection"])

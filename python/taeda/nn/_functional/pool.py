@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from math import inf
+import re
+from math import inf, prod
 from typing import TYPE_CHECKING, Any, cast
 
 import taeda
@@ -303,6 +304,19 @@ def _unpool_size(
     return output_size
 
 
+def _raise_invalid_index(error: RuntimeError, sizes: list[int]) -> None:
+    """RuntimeError that names the index, where that is what scatter has refused."""
+    found = re.match(r"index (-?\d+) is out of bounds for dimension", str(error))
+    if found is None:
+        return
+    shown = "x".join(map(str, sizes if len(sizes) > 1 else (*sizes, 1)))
+    told = RuntimeError(
+        f"Found an invalid max index: {found[1]} (output volumes are of size {shown})"
+    )
+    told.add_note(f"Fix: indices run from 0 to {prod(sizes) - 1}")
+    raise told from error
+
+
 def _max_unpool(n: int) -> _MaxUnpool:
     name = f"max_unpool{n}d"
 
@@ -325,17 +339,13 @@ def _max_unpool(n: int) -> _MaxUnpool:
         if indices.dtype != taeda.int64:
             raise RuntimeError(f"{name}: elements in indices should be type int64")
         leading = input.shape[: input.dim() - n]
-        planes = 1
-        for size in sizes:
-            planes *= size
-        flat = input.new_zeros((*leading, planes))
+        flat = input.new_zeros((*leading, prod(sizes)))
         index = indices.reshape((*leading, -1))
         try:
             filled = flat.scatter(-1, index, input.reshape((*leading, -1)))
-        except (IndexError, RuntimeError) as error:
-            raise RuntimeError(
-                f"Found an invalid max index: {name} indices must lie in [0, {planes})"
-            ) from error
+        except RuntimeError as error:
+            _raise_invalid_index(error, sizes)
+            raise
         out = filled.view((*leading, *sizes))
         if n == 2 and input.dim() == 4 and not input.is_contiguous():
             if input.is_contiguous(memory_format=taeda.channels_last):
