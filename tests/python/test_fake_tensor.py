@@ -280,3 +280,25 @@ def test_arrays_are_fake_in_the_mode():
         x = taeda.from_numpy(array)
     assert isinstance(x, FakeTensor) and x.shape == (2, 3) and x.dtype == taeda.float64
     assert not isinstance(taeda.from_numpy(array), FakeTensor)
+
+
+def test_views_share_after_their_memory_has_moved(mode):
+    x = taeda.ones(4)
+    view = x[:2]
+    first = mode.from_tensor(x)
+    x.untyped_storage().resize_(4096)
+    wide = taeda.as_strided(x, (1024,), (1,))
+    for other in (mode.from_tensor(view), mode.from_tensor(wide)):
+        assert other.untyped_storage()._cdata == first.untyped_storage()._cdata
+    assert mode.from_tensor(wide).shape == (1024,)
+
+
+def test_another_storage_in_the_same_memory_is_another(mode):
+    seen = set()
+    for _ in range(5):
+        x = taeda.ones(4)
+        fake_form = mode.from_tensor(x)
+        seen.add(fake_form.untyped_storage()._cdata)
+        assert fake_form.untyped_storage().nbytes() == 16
+        del x, fake_form
+    assert len(mode.fake_tensor_converter._storages) == 0

@@ -224,24 +224,26 @@ class FakeTensorConverter:
 
     def __init__(self) -> None:
         self.tensor_memo: Any = WeakIdKeyDictionary()
-        self._storages: dict[int, tuple[Any, Any]] = {}  # key -> storage, tensors
+        self._storages: dict[int, tuple[Any, int]] = {}  # _cdata -> storage, number of tensors
 
     def _storage(self, t: Tensor) -> Any:
         """The meta storage for a tensor's, as long as a tensor with it lives."""
         real = t.untyped_storage()
-        key = real.data_ptr() or id(real)
-        found, users = self._storages.get(key, (None, ()))
-        # Memory that was freed and allocated anew is another storage.
-        if found is None or not len(users) or found.nbytes() != real.nbytes():
-            found, users = _blank(real.nbytes()), WeakIdKeyDictionary()
-            self._storages[key] = found, users
-        users[t] = True
+        key = real._cdata  # stays where resize_ moves the memory
+        found, users = self._storages.get(key, (None, 0))
+        if found is None:
+            found = _blank(real.nbytes())
+        elif found.nbytes() < real.nbytes():
+            found.resize_(real.nbytes())
+        self._storages[key] = found, users + 1
         weakref.finalize(t, self._forget, key)
         return found
 
     def _forget(self, key: int) -> None:
-        if key in self._storages and len(self._storages[key][1]) == 0:
-            del self._storages[key]
+        """One of a storage's tensors is gone."""
+        found, users = self._storages.pop(key)
+        if users > 1:
+            self._storages[key] = found, users - 1
 
     def from_real_tensor(
         self, fake_mode: FakeTensorMode, t: Tensor, make_constant: bool = False, **_: Any
