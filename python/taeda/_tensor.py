@@ -179,8 +179,9 @@ def _replace(name: str, function: Callable, self: Tensor, *others: Tensor) -> Te
             "instead."
         )
     values = list(map(function, *(t.expand_as(self).reshape(-1).tolist() for t in (self, *others))))
-    if wrong := next((v for v in values if isinstance(v, str | bytes | None)), 0):
-        raise TypeError(f"must be real number, not {wrong.__class__.__name__}")
+    for value in values:
+        if not any(hasattr(value, name) for name in ("__float__", "__index__", "__complex__")):
+            raise TypeError(f"must be real number, not {value.__class__.__name__}")
     return self.copy_(_C.tensor(values, dtype=self.dtype).reshape(self.shape))
 
 

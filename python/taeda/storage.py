@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn
 
@@ -57,8 +58,8 @@ def _made_of(refuse: Callable[..., NoReturn], args: tuple, dtype: Any, device: A
     if len(args) > 1:
         refuse(RuntimeError, "Too many positional arguments")
     of = args[0] if args else 0
-    if isinstance(of, int):
-        return UntypedStorage(of * dtype.itemsize, device=device)
+    if isinstance(of, int) or (hasattr(of, "__index__") and not hasattr(of, "__len__")):
+        return UntypedStorage(operator.index(of) * dtype.itemsize, device=device)
     if not isinstance(of, Sequence):
         refuse(TypeError, f"Argument type not recognized: {type(of)}")
     from taeda import tensor

@@ -400,3 +400,17 @@ def test_lbfgs_keeps_the_keys_that_pytorch_keeps():
         keys.append(sorted(state))
         assert len(state["al"]) == 100
     assert keys[0] == keys[1]
+
+
+@pytest.mark.parametrize("kind", ["RAdam", "NAdam", "Adamax"])
+def test_betas_of_other_algorithms_may_be_a_number_and_a_tensor(kind):
+    torch = pytest.importorskip("torch")
+    results = []
+    for t in (torch, taeda):
+        p = t.nn.Parameter(t.tensor([1.0, -2.0]))
+        optimizer = getattr(t.optim, kind)([p], betas=(t.tensor(0.9), 0.99), foreach=False)
+        for _ in range(7):
+            p.grad = p.detach() * 2
+            optimizer.step()
+        results.append(p.tolist())
+    assert results[1] == pytest.approx(results[0], rel=1e-5)

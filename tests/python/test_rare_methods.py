@@ -150,3 +150,11 @@ def test_old_forms_warn_in_words_that_programs_filter():
     )
     assert "This overload of add is deprecated" in said.stderr
     assert "This overload of addcdiv is deprecated" in said.stderr
+
+
+@pytest.mark.parametrize("value", ["", "a", b"", None, [], {}, False, 0, 1.5])
+def test_what_a_function_gives_for_an_element_is_a_number(value):
+    def call(package):
+        return package.ones(2).apply_(lambda x: value)
+
+    assert outcome(call, taeda) == outcome(call, torch)

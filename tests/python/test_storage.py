@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 import taeda
@@ -229,3 +230,15 @@ def test_set_refuses_storages_of_another_dtype() -> None:
     for t in (taeda, torch):
         with pytest.raises(RuntimeError, match="Expected a Storage of type"):
             t.ones(1, dtype=t.int64).set_(t.FloatStorage(2))
+
+
+@pytest.mark.parametrize("number", [np.int64(3), np.uint8(3), True])
+def test_storages_are_made_of_numbers_that_are_indices(number):
+    assert taeda.FloatStorage(number).size() == number
+    assert taeda.storage.TypedStorage(number, dtype=taeda.float64).nbytes() == 8 * number
+
+
+@pytest.mark.parametrize("number", [np.float32(3), 3.0, np.array(3)])
+def test_storages_are_not_made_of_other_numbers(number):
+    with pytest.raises(TypeError, match="Argument type not recognized"):
+        taeda.FloatStorage(number)

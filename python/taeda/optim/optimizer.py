@@ -417,8 +417,7 @@ def check_not_negative(value: float, text: str) -> None:
 
 
 def check_betas(betas: tuple) -> None:
-    if isinstance(betas[0], Tensor) != isinstance(betas[1], Tensor):
-        raise ValueError("betas must be either both floats or both Tensors")
+    """ValueError unless both are from 0 up to 1."""
     for i in (0, 1):
         if not 0.0 <= betas[i] < 1.0:
             raise ValueError(f"Invalid beta parameter at index {i}: {betas[i]}")
