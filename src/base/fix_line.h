@@ -14,7 +14,7 @@ constexpr std::string_view kFixLine = "\nFix: ";
 
 // The message with `more` at its end, but before that line.
 inline std::string before_fix(std::string message, std::string_view more) {
-  return message.insert(std::min(message.find(kFixLine), message.size()), more);
+  return message.insert(std::min(message.rfind(kFixLine), message.size()), more);
 }
 
 }  // namespace taeda

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "core/dim_fix.h"
 #include "taeda/error.h"
 
 namespace taeda {
@@ -216,12 +217,16 @@ int64_t storage_bytes_needed(IntSpan sizes, IntSpan strides, int64_t offset, DTy
   return checked_mul(checked_add(last, 1, kWhat), item_size(dtype), kWhat);
 }
 
+std::string dim_fix(int64_t ndim) {
+  if (ndim == 0) return "Fix: the tensor has no dimensions: 0 and -1 are all that fit";
+  return format("Fix: the number of dimensions is {}, and -1 is the last one", ndim);
+}
+
 int64_t wrap_dim(int64_t dim, int64_t ndim) {
   const int64_t range = std::max<int64_t>(ndim, 1);
   TD_CHECK_INDEX(dim >= -range && dim < range,
-                 "Dimension out of range (expected to be in range of [{}, {}], but got {})\n"
-                 "Fix: the number of dimensions is {}, and -1 is the last one",
-                 -range, range - 1, dim, ndim);
+                 "Dimension out of range (expected to be in range of [{}, {}], but got {})\n{}",
+                 -range, range - 1, dim, dim_fix(ndim));
   return dim < 0 ? dim + range : dim;
 }
 

@@ -1,5 +1,7 @@
 #include "ops/contract.h"
 
+#include "core/dim_fix.h"
+
 namespace taeda::contract {
 
 void fail_undefined(std::string_view op, std::string_view argument) {
@@ -18,9 +20,8 @@ void fail_sizes(std::string_view op) {
 void fail_dim(int64_t dim, int64_t ndim) {
   const int64_t n = ndim > 0 ? ndim : 1;
   fail(ErrorKind::kIndex,
-       "Dimension out of range (expected to be in range of [{}, {}], but got {})\n"
-       "Fix: the number of dimensions is {}, and -1 is the last one",
-       -n, n - 1, dim, ndim);
+       "Dimension out of range (expected to be in range of [{}, {}], but got {})\n{}", -n, n - 1,
+       dim, dim_fix(ndim));
 }
 
 void fail_device(std::string_view op, std::string_view argument, Device expected, Device got) {

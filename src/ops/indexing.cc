@@ -155,6 +155,7 @@ Tensor select_checked(const Tensor& x, int64_t dim, int64_t i, int64_t shown) {
                  "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or "
                  "`tensor.item<T>()` in C++ to convert a 0-dim tensor to a number");
   const int64_t size = x.sizes()[static_cast<size_t>(dim)];
+  TD_CHECK_INDEX(size > 0, "index {} is out of bounds for dimension {} with size 0", i, shown);
   TD_CHECK_INDEX(
       i >= -size && i < size,
       "index {} is out of bounds for dimension {} with size {}\nFix: indices run from {} to {}", i,

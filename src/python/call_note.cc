@@ -67,12 +67,23 @@ const char* name_of(const Function& function, Py_ssize_t i, Py_ssize_t given) {
   return nullptr;
 }
 
+// torch.einsum for torch._einsum: what programs call, where a function in Python of the same name
+// without the underscore calls the operator.
+std::string shown_function(std::string_view qualified) {
+  std::string name = qualified.starts_with("torch") ? "" : "torch.";
+  name += qualified;
+  constexpr std::string_view kPrivate = "torch._";
+  if (!name.starts_with(kPrivate)) return name;
+  const PyRef module = PyRef::check(PyImport_ImportModule("taeda"));
+  PyObject* members = PyModule_GetDict(module.get());  // no attributes that would load modules
+  const std::string shown = name.substr(kPrivate.size());
+  if (members && PyDict_GetItemString(members, shown.c_str())) return "torch." + shown;
+  return name;
+}
+
 std::string call_text(const Function& function, PyObject* self, PyObject* const* args,
                       Py_ssize_t nargs, PyObject* kwnames) {
-  const std::string_view qualified = function.qualified;
-  std::string text = "In ";
-  if (!qualified.starts_with("torch")) text += "torch.";
-  text += std::string(qualified) + "(";
+  std::string text = "In " + shown_function(function.qualified) + "(";
   const Py_ssize_t before = function.method ? 1 : 0, given = nargs + before;
   const auto add = [&](const char* name, PyObject* value) {
     if (text.back() != '(') text += ", ";

@@ -42,13 +42,18 @@ PyObject* exception_type(ErrorKind kind) {
   return PyExc_RuntimeError;
 }
 
-// An exception that is set already gets a note; it stays as it is if that fails.
+// An exception that is set already gets a note, which it names as ours (nn/modules/_errors.py moves
+// it); it stays as it is if that fails.
 void add_fix(std::string_view fix) noexcept {
   PyObject *type, *value, *traceback;
   PyErr_Fetch(&type, &value, &traceback);
   PyErr_NormalizeException(&type, &value, &traceback);
   PyObject* note = PyUnicode_FromStringAndSize(fix.data(), static_cast<Py_ssize_t>(fix.size()));
-  if (note) Py_XDECREF(PyObject_CallMethod(value, "add_note", "O", note));
+  if (note) {
+    Py_XDECREF(PyObject_CallMethod(value, "add_note", "O", note));
+    PyErr_Clear();
+    PyObject_SetAttrString(value, "_taeda_fix", note);
+  }
   Py_XDECREF(note);
   PyErr_Clear();
   PyErr_Restore(type, value, traceback);
@@ -57,7 +62,7 @@ void add_fix(std::string_view fix) noexcept {
 }  // namespace
 
 void set_error_with_fix(PyObject* type, std::string_view text) noexcept {
-  const size_t at = text.find(kFixLine);
+  const size_t at = text.rfind(kFixLine);
   const std::string_view message = text.substr(0, at);
   const auto size = static_cast<Py_ssize_t>(message.size());
   PyObject* shown = PyUnicode_DecodeUTF8(message.data(), size, "replace");

@@ -362,8 +362,9 @@ def test_schemes_observers_and_configurations_are_pickled():
 
 
 def test_fused_layers_have_their_old_module():
-    from taeda.ao.nn.intrinsic import qat
     from taeda.nn.intrinsic.qat import ConvBn2d, LinearReLU, update_bn_stats
+
+    from taeda.ao.nn.intrinsic import qat
 
     found = (ConvBn2d, LinearReLU, update_bn_stats)
     assert found == (qat.ConvBn2d, qat.LinearReLU, qat.update_bn_stats)

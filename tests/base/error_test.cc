@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "base/fix_line.h"
+
 namespace taeda {
 namespace {
 
@@ -13,6 +15,11 @@ TEST(Error, KeepsWhatFollowsANullCharacter) {
   } catch (const Error& error) {
     EXPECT_STREQ(error.what(), "a\\0b is not a reduction");
   }
+}
+
+TEST(Error, HasItsFixInTheLastLineThatSaysSo) {
+  EXPECT_EQ(before_fix("no 'a\nFix: b'\nFix: c", " in d"), "no 'a\nFix: b' in d\nFix: c");
+  EXPECT_EQ(before_fix("no a", " in d"), "no a in d");
 }
 
 }  // namespace

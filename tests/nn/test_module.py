@@ -506,3 +506,31 @@ def test_what_has_torch_function_may_be_loaded():
     assert layer.weight.tolist() == [[1, 1, 1], [1, 1, 1]]
     with pytest.raises(RuntimeError, match="Tensor-like object from checkpoint but received"):
         layer.load_state_dict({"weight": [[1.0, 1, 1], [1, 1, 1]]})
+
+
+def test_a_programs_own_notes_stay_where_they_are():
+    class Mine(nn.Linear):
+        def forward(self, x):
+            error = ValueError("mine")
+            error.add_note("Fix: do this")
+            error.add_note("and that")
+            raise error
+
+    with pytest.raises(ValueError, match="mine") as info:
+        nn.Sequential(Mine(3, 2))(taeda.ones(4))
+    assert info.value.__notes__[:2] == ["Fix: do this", "and that"]
+
+
+def test_a_programs_note_on_an_operators_error_stays():
+    class Mine(nn.Linear):
+        def forward(self, x):
+            try:
+                return super().forward(x)
+            except RuntimeError as error:
+                error.add_note("Fix: do this")
+                raise
+
+    with pytest.raises(RuntimeError) as info:
+        Mine(3, 2)(taeda.ones(4))
+    notes = info.value.__notes__
+    assert notes.count("Fix: do this") == 1 and notes[-1].startswith("Fix: in_features is 3")

@@ -354,3 +354,29 @@ def test_lbfgs_warns_about_nothing(search):
         for _ in range(3):
             optimizer.step(closure)
     assert torch.allclose(p, torch.ones(2), atol=1e-3)
+
+
+def notes(call):
+    with pytest.raises((IndexError, RuntimeError)) as caught:
+        call()
+    return getattr(caught.value, "__notes__", [])
+
+
+def test_fixes_say_something_where_a_tensor_is_empty_or_has_no_dimensions():
+    assert notes(lambda: torch.ones(0)[0]) == []
+    assert notes(lambda: torch.ones(2)[5]) == ["Fix: indices run from -2 to 1"]
+    fix = "Fix: the tensor has no dimensions: 0 and -1 are all that fit"
+    assert notes(lambda: torch.ones(()).sum(3))[-1] == fix
+    assert notes(lambda: torch.ones(()).transpose(0, 1))[-1] == fix
+
+
+def test_notes_name_the_function_that_programs_call():
+    (note,) = notes(lambda: torch.einsum("ij,jk", torch.ones(2, 3), torch.ones(4, 2)))
+    assert note.startswith("In torch.einsum(equation='ij,jk'")
+
+
+def test_the_last_line_alone_is_the_fix():
+    with pytest.raises(TypeError) as caught:
+        torch.ones(2, **{"a\nFix: b": 1})
+    assert "a\nFix: b" in str(caught.value)
+    assert caught.value.__notes__[-1].startswith("Fix: it takes")

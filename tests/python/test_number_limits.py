@@ -33,7 +33,8 @@ def test_limits_are_the_ends_of_all_numbers_of_a_dtype(dtype):
 def test_limits_of_wide_numbers_are_ieee754s():
     wide, single = taeda.finfo(taeda.float64), taeda.finfo(taeda.complex64)
     ours = sys.float_info
-    assert (wide.max, wide.min, wide.eps, wide.tiny) == (ours.max, -ours.max, ours.epsilon, ours.min)
+    assert (wide.max, wide.min) == (ours.max, -ours.max)
+    assert (wide.eps, wide.tiny) == (ours.epsilon, ours.min)
     assert wide.smallest_subnormal == 5e-324
     assert single.max == float.fromhex("0x1.fffffep+127") and single.tiny == 2.0**-126
     assert single.eps == 2.0**-23 and single.smallest_subnormal == 2.0**-149

@@ -37,12 +37,13 @@ def note_module(error: BaseException, module: Any, args: tuple, kwargs: dict) ->
 
 
 def _without_fixes(error: BaseException) -> list[str]:
-    """Takes the notes that say what to do from an operator's error: they come last."""
-    notes = getattr(error, "__notes__", [])
-    fixes = [note for note in notes if note.startswith("Fix: ")]
-    for fix in fixes:
-        notes.remove(fix)
-    return fixes
+    """Takes the note that says what to do from an operator's error: it comes last. Notes that
+    programs have added stay."""
+    notes, fix = getattr(error, "__notes__", []), getattr(error, "_taeda_fix", "")
+    if fix not in notes:
+        return []
+    notes.remove(fix)
+    return [fix]
 
 
 def _layer_fix(module: Any, args: tuple) -> list[str]:
