@@ -28,7 +28,7 @@ MODULES = {
     "torch.nn.intrinsic.qat": _names(
         "torch.ao.nn.intrinsic.qat",
         "ConvBn1d ConvBn2d ConvBn3d ConvBnReLU1d ConvBnReLU2d ConvBnReLU3d ConvReLU1d ConvReLU2d "
-        "ConvReLU3d LinearBn1d LinearReLU freeze_bn_stats update_bn_stats",
+        "ConvReLU3d LinearReLU freeze_bn_stats update_bn_stats",
     ),
     "torch.masked.maskedtensor.creation": _names("torch.masked", "as_masked_tensor masked_tensor"),
 }
