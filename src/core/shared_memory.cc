@@ -149,6 +149,7 @@ void drop_shared(const SharedName& name) {
   const std::lock_guard<std::mutex> lock(table.mutex());
   Mapped* const mapped = table.find(name.segment);
   if (!mapped || name.block >= mapped->segment->blocks_used().load()) return;
+  if (name.ticket != 0 && mapped->segment->is_received(name.ticket)) return;
   if (name.ticket == 0 || mapped->segment->redeem_ticket(name.ticket))
     table.drop_message(*mapped, name.block, name.generation);
 }

@@ -44,10 +44,12 @@ SharedName send_shared(const Storage& storage);
 // Where the message is, so that its memory comes back when it is lost there: with this process
 // until it is sent (kWithSender), or from now on in the Unix socket with this inode, which exists
 // in that network namespace (base/unix_sockets.h); 0: somewhere else. Wants to be said before it is
-// sent.
-constexpr uint32_t kWithSender = ~0u;
+// sent. Who takes it out of the socket says kReceived before the socket can be closed: from then on
+// only receive_shared() takes the message, however long after.
+constexpr uint32_t kWithSender = ~0u, kReceived = ~0u - 1;
 void place_message(const SharedName& name, uint32_t place, uint64_t network);
-// The message will not be sent, or will not be received. Nothing happens when it was received.
+// The message will not be sent, or will not be received. Nothing happens when it was received, or
+// taken out of its socket.
 void drop_shared(const SharedName& name);
 // Whether the message may still be received or dropped; false where that is not known.
 bool is_under_way(const SharedName& name);

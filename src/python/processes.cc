@@ -30,17 +30,19 @@ PyObject* drop_name(PyObject*, PyObject* name) {
   Py_RETURN_NONE;
   TD_PYTHON_CATCH(nullptr)
 }
-// _place_shared(names, inode, network): in which socket messages are; inode -1: with this process.
+// _place_shared(names, inode, network): in which socket messages are; inode -1: with this process,
+// -2: taken out of it.
 PyObject* place_names(PyObject*, PyObject* args) {
   TD_PYTHON_TRY
   PyObject* names;
   long long inode, network;
   if (!PyArg_ParseTuple(args, "O!LL:_place_shared", &PyList_Type, &names, &inode, &network))
     return nullptr;
+  const uint32_t place = inode == -1   ? kWithSender
+                         : inode == -2 ? kReceived
+                                       : static_cast<uint32_t>(inode);
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(names); i++)
-    place_message(shared_name(PyList_GET_ITEM(names, i)),
-                  inode < 0 ? kWithSender : static_cast<uint32_t>(inode),
-                  static_cast<uint64_t>(network));
+    place_message(shared_name(PyList_GET_ITEM(names, i)), place, static_cast<uint64_t>(network));
   Py_RETURN_NONE;
   TD_PYTHON_CATCH(nullptr)
 }
@@ -49,7 +51,7 @@ PyObject* place_names(PyObject*, PyObject* args) {
 PyObject* find_socket(PyObject*, PyObject* inode) {
   TD_PYTHON_TRY
   const int64_t number = to_int(inode);
-  if (number <= 0 || number >= int64_t{kWithSender}) return PyLong_FromLong(0);
+  if (number <= 0 || number >= int64_t{kReceived}) return PyLong_FromLong(0);
   UnixSockets sockets;
   const bool exists = sockets.find(static_cast<uint32_t>(number)) == UnixSockets::State::kExists;
   return PyLong_FromUnsignedLongLong(exists ? UnixSockets::network() : 0);

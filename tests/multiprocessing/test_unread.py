@@ -5,6 +5,7 @@ import os
 import signal
 import threading
 import time
+from multiprocessing.reduction import ForkingPickler
 
 import pytest
 
@@ -251,6 +252,33 @@ def test_what_is_in_a_living_socket_stays_however_much_memory_is_wanted():
     kept = [torch.empty(FLOATS).share_memory_() for _ in range(200)]
     assert not addresses & {x.data_ptr() for x in kept}
     assert all(theirs.recv().eq(1).all() for _ in range(4))
+
+
+def unpickle_late(method):
+    """Received, and not unpickled before both ends are gone and all memory was wanted again."""
+    for n in (1, 40, 3000):  # in one packet, and in several
+        ours, theirs = mp.get_context(method).Pipe()
+        x = torch.full((FLOATS,), float(n)).share_memory_()
+        address = x.data_ptr()
+        ours.send([x.view(-1, 64)[i].untyped_storage() for i in range(n)])
+        message = theirs.recv_bytes()
+        theirs.close()
+        ours.close()
+        del x
+        gc.collect()
+        kept = blocks_of(200)
+        assert address not in kept
+        got = ForkingPickler.loads(message)
+        assert len(got) == n and got[-1].data_ptr() == address
+        assert torch.tensor([], dtype=torch.float32).set_(got[0]).eq(n).all()
+        del got
+        gc.collect()
+        assert address in blocks_of(400)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_what_was_received_can_be_unpickled_when_both_ends_are_gone(method):
+    in_new_memory(unpickle_late, method)
 
 
 def outnumber():

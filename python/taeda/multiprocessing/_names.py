@@ -6,9 +6,11 @@ from __future__ import annotations
 from typing import Any
 
 import taeda
-from taeda import Tensor, UntypedStorage, _missing
+from taeda import Tensor, _missing
 from taeda._utils import _rebuild_tensor
 from taeda.storage import TypedStorage
+
+from .reductions import rebuild_typed_storage, reduce_typed_storage
 
 _WHY = "taeda sends storages in segments of shared memory; use torch.multiprocessing's queues"
 
@@ -55,22 +57,12 @@ def rebuild_tensor(cls: type, storage: Any, metadata: tuple) -> Tensor:
     return tensor.requires_grad_(requires_grad)
 
 
-def rebuild_typed_storage(storage: UntypedStorage, dtype: taeda.dtype) -> TypedStorage:
-    """A storage as one of a dtype."""
-    return TypedStorage(wrap_storage=storage, dtype=dtype, _internal=True)
-
-
 rebuild_typed_storage_child = rebuild_typed_storage
 
 
 def rebuild_storage_empty(cls: type) -> Any:
     """A storage of no bytes."""
     return cls()
-
-
-def reduce_typed_storage(storage: TypedStorage) -> tuple:
-    """How a typed storage is pickled."""
-    return rebuild_typed_storage, (storage.untyped(), storage.dtype)
 
 
 reduce_typed_storage_child = reduce_typed_storage

@@ -3,7 +3,9 @@
 They are multiprocessing's connections in everything else. A message is one packet or several, each
 with a header that says which message it is of: the system takes a packet as a whole, so that
 who is killed while it sends or receives leaves the others no half of one, and they can tell a
-message whose beginning or rest is missing from the next. A descriptor arrives with the packet it
+message whose beginning or rest is missing from the next. In front of a message are the names of the
+shared memory in it: who has taken it out of the socket says so, and may unpickle it whenever it
+wants, though the socket is gone by then. A descriptor arrives with the packet it
 was sent with, whether or not the sender still lives, and becomes a mapping at once, so that none
 piles up on either side.
 """
@@ -20,18 +22,21 @@ import select
 import socket
 import struct
 import time
+from collections.abc import Sequence
 from multiprocessing.reduction import DupFd, ForkingPickler
 from typing import Any
 
 from taeda import _C
 
-from .reductions import Message
+from .reductions import NAME_BYTES, Message, note_received
 
 __all__ = ["Connection", "Pipe"]
 
 _MOST_DESCRIPTORS = 253  # that one call may send
 _INT_BYTES = array.array("i").itemsize
-_HEADER = struct.Struct("=QQQ")  # of a packet: the message's number and bytes, these bytes' offset
+# Of a packet: the message's number and bytes, how many of those are names of shared memory in front
+# of the others, and these bytes' offset.
+_HEADER = struct.Struct("=QQQQ")
 _ONLY_DESCRIPTORS = (1 << 64) - 1  # in place of a message's bytes: they did not fit beside it
 _PACKET_BYTES = 1 << 16
 _LEAST_UNREAD = 256  # names that are remembered before it is asked which were received
@@ -103,10 +108,10 @@ class Connection(_StandardConnection):
         try:
             descriptors = self._prepare(message) if message.names else []
             while len(descriptors) > _MOST_DESCRIPTORS:
-                header = _HEADER.pack(0, _ONLY_DESCRIPTORS, 0)
+                header = _HEADER.pack(0, _ONLY_DESCRIPTORS, 0, 0)
                 self._send_beside([header], descriptors[:_MOST_DESCRIPTORS], 0)
                 descriptors = descriptors[_MOST_DESCRIPTORS:]
-            self._send_packets(message.data, descriptors, number=number)
+            self._send_packets(message.data, descriptors, number=number, names=message.names)
         except BaseException:
             message.drop()
             raise
@@ -115,10 +120,13 @@ class Connection(_StandardConnection):
     def try_send_message(self, message: Message, number: int | None = None) -> bool:
         """Sends a small message unless it would have to wait."""
         descriptors = self._prepare(message) if message.names else []
-        if len(message.data) > self._most_bytes or len(descriptors) > _MOST_DESCRIPTORS:
+        size = len(message.data) + len(message.names) * NAME_BYTES
+        if size > self._most_bytes or len(descriptors) > _MOST_DESCRIPTORS:
             return False
         try:
-            self._send_packets(message.data, descriptors, socket.MSG_DONTWAIT, number)
+            self._send_packets(
+                message.data, descriptors, socket.MSG_DONTWAIT, number, message.names
+            )
         except OSError:
             return False  # the thread that may wait meets it again and reports it
         self._note_unread(message.names)
@@ -132,12 +140,23 @@ class Connection(_StandardConnection):
         return message.descriptors()
 
     def _send_packets(
-        self, data: Any, descriptors: list[int], flags: int = 0, number: int | None = None
+        self,
+        data: Any,
+        descriptors: list[int],
+        flags: int = 0,
+        number: int | None = None,
+        names: Sequence[bytes] = (),
     ) -> None:
-        number, size = _new_number() if number is None else number, len(data)
-        for offset in range(0, size or 1, self._most_bytes):
-            header, end = _HEADER.pack(number, size, offset), offset + self._most_bytes
-            self._send_beside([header, data[offset:end]], descriptors, flags)
+        front = b"".join(names)
+        number, n = _new_number() if number is None else number, len(front)
+        size = n + len(data)
+        for begin in range(0, size or 1, self._most_bytes):
+            end = begin + self._most_bytes
+            parts = [_HEADER.pack(number, size, n, begin)]
+            if begin < n:
+                parts.append(front[begin:end])
+            parts.append(data[max(begin - n, 0) : max(end - n, 0)])
+            self._send_beside(parts, descriptors, flags)
             descriptors = []
 
     def _send_bytes(self, buf: Any) -> None:
@@ -183,22 +202,25 @@ class Connection(_StandardConnection):
     def receive(self) -> bytes | bytearray | None:
         """The next message; None when its sender was killed before it had sent all of it. Packets
         of a message whose beginning somebody else received, who was killed, are dropped."""
-        whole, number, size = bytearray(), -1, 0
+        whole, number, size, names = bytearray(), -1, 0, 0
         while True:
             if number >= 0 and not self._will_go_on():
                 return None
-            of, total, offset, content = self._receive_packet()
+            of, total, n, offset, content = self._receive_packet()
             if total == _ONLY_DESCRIPTORS:
                 continue
             if offset == 0:
                 if len(content) == total:
                     self.number = of
-                    return bytes(content)
-                whole, number, size = bytearray(content), of, total
+                    note_received(bytes(content[:n]))
+                    return bytes(content[n:])
+                whole, number, size, names = bytearray(content), of, total, n
             elif of == number and offset == len(whole):
                 whole += content
                 if len(whole) == size:
                     self.number = of
+                    note_received(bytes(whole[:names]))
+                    del whole[:names]
                     return whole
 
     def _will_go_on(self) -> bool:
@@ -216,7 +238,7 @@ class Connection(_StandardConnection):
             header = self._socket.recv(_HEADER.size, socket.MSG_PEEK)
             if not header:
                 raise EOFError
-            number, total, offset = _HEADER.unpack(header)
+            number, total, _, offset = _HEADER.unpack(header)
             if offset == 0 and total != _ONLY_DESCRIPTORS:
                 return number
             self._receive_packet()  # in front of it, or what a killed process left of another
@@ -232,7 +254,7 @@ class Connection(_StandardConnection):
             raise EOFError
         return _HEADER.unpack(header)[0]
 
-    def _receive_packet(self) -> tuple[int, int, int, memoryview]:
+    def _receive_packet(self) -> tuple[int, int, int, int, memoryview]:
         """A packet's header, and its bytes, which hold until the next call. Maps the segments
         whose descriptors come with them."""
         if not self._packet:

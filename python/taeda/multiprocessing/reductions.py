@@ -29,7 +29,8 @@ from taeda.storage import TypedStorage
 __all__ = ["ForkingPickler", "Message", "init_reductions", "reduce_storage", "reduce_tensor"]
 
 _SEGMENT_BYTES = 16  # of a name: its first part, the segment's id
-_WITH_SENDER = -1  # in place of a socket
+NAME_BYTES = 48
+_WITH_SENDER, _RECEIVED = -1, -2  # in place of a socket
 _OWN_MODULES = ("taeda.multiprocessing.", "multiprocessing.")
 
 
@@ -75,6 +76,16 @@ class Message:
         for name in self.names:
             _C._drop_shared(name)
         self.names.clear()
+
+
+def note_received(names: bytes) -> None:
+    """The message with these names, one after the other, is out of its socket: only who unpickles
+    it takes it, however long after."""
+    for name in (names[i : i + NAME_BYTES] for i in range(0, len(names), NAME_BYTES)):
+        if not _C._is_shared_mapped(name):
+            with contextlib.suppress(RuntimeError):  # which unpickling it will raise
+                _map_segment(name, [_C._shared_creator(name)])
+        _C._place_shared([name], _RECEIVED, 0)
 
 
 class _MessagePickler(ForkingPickler):
@@ -234,8 +245,14 @@ def _rebuild_sparse(parts: tuple, requires_grad: bool) -> Tensor:
     return _rebuild_sparse_tensor(*parts).requires_grad_(requires_grad)
 
 
-def _reduce_typed(storage: TypedStorage) -> tuple:
-    return TypedStorage, (storage.untyped(), storage.dtype)
+def rebuild_typed_storage(storage: UntypedStorage, dtype: taeda.dtype) -> TypedStorage:
+    """A storage as one of a dtype."""
+    return TypedStorage(wrap_storage=storage, dtype=dtype, _internal=True)
+
+
+def reduce_typed_storage(storage: TypedStorage) -> tuple:
+    """How a typed storage is pickled."""
+    return rebuild_typed_storage, (storage.untyped(), storage.dtype)
 
 
 def init_reductions() -> None:
@@ -245,7 +262,7 @@ def init_reductions() -> None:
     with contextlib.suppress(ImportError):
         import multiprocessing.resource_sharer  # noqa: F401
     ForkingPickler.register(UntypedStorage, reduce_storage)
-    ForkingPickler.register(TypedStorage, _reduce_typed)
+    ForkingPickler.register(TypedStorage, reduce_typed_storage)
     ForkingPickler.register(Tensor, reduce_tensor)
     ForkingPickler.register(taeda.nn.Parameter, reduce_tensor)
     ForkingPickler.register(taeda.nn.Buffer, reduce_tensor)

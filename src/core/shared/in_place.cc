@@ -19,6 +19,9 @@
 namespace taeda::shared {
 namespace {
 
+// Each block is mappings of its own, of which a process has 65,530 by default (vm.max_map_count).
+constexpr size_t kMostBlocks = 16384;
+
 struct Shared {
   Hold hold;
   size_t bytes;
@@ -91,6 +94,7 @@ bool share_in_place(void* data, int64_t nbytes, const Hold& hold) {
   if (block.bytes < bytes || block.offset % whole_pages(1) != 0) return false;
   InPlace& all = in_place();
   const std::lock_guard<std::mutex> lock(all.mutex);
+  if (all.shared.size() >= kMostBlocks) return false;
   const auto [entry, is_new] = all.shared.try_emplace(data, Shared{hold, bytes});
   if (is_new && replace_pages(data, bytes, hold)) {
     ask_before_release(give_back);

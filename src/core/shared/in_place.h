@@ -16,8 +16,9 @@ namespace taeda::shared {
 
 // Whether `nbytes` at this address are whole pages of a block of the allocator's.
 bool can_share_in_place(const void* data, int64_t nbytes);
-// False, with everything as it was, where the system refuses. Otherwise the hold is kept until the
-// allocator gets the block back.
+// False, with everything as it was, where the system refuses, and where 16,384 blocks of this
+// process are shared so, since each takes mappings of the process's. Otherwise the hold is kept
+// until the allocator gets the block back.
 bool share_in_place(void* data, int64_t nbytes, const Hold& hold);
 // The hold of memory that was shared so.
 std::optional<Hold> in_place_hold(const void* data);

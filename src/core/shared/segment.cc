@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <new>
 #include <random>
@@ -56,6 +57,11 @@ struct SegmentHeader {
 };
 
 namespace {
+
+bool is_socket(uint32_t place) {
+  return place != Segment::kUnknownPlace && place != Segment::kWithSender &&
+         place != Segment::kReceived;
+}
 
 constexpr uint64_t kMagic = 0x31736761'64656174;  // "taedags1"
 constexpr size_t kHeaderBytes = size_t{128} << 10;
@@ -234,14 +240,17 @@ uint32_t Segment::issue_ticket(uint32_t block) const {
   return 0;
 }
 void Segment::set_place(uint32_t ticket, uint32_t place, uint64_t network) const {
-  if (place != kWithSender && network != header_->network) place = kUnknownPlace;
-  if (ticket != 0) header_->ticket_places[ticket % kTickets].store(place);
+  if (is_socket(place) && network != header_->network) place = kUnknownPlace;
+  if (ticket != 0 && is_issued(ticket)) header_->ticket_places[ticket % kTickets].store(place);
 }
 bool Segment::redeem_ticket(uint32_t ticket) const {
   return header_->tickets[ticket % kTickets].compare_exchange_strong(ticket, 0);
 }
 bool Segment::is_issued(uint32_t ticket) const {
   return header_->tickets[ticket % kTickets].load() == ticket;
+}
+bool Segment::is_received(uint32_t ticket) const {
+  return is_issued(ticket) && header_->ticket_places[ticket % kTickets].load() == kReceived;
 }
 
 void Segment::populate(size_t offset, size_t bytes) const {
@@ -312,21 +321,26 @@ std::vector<Segment::Message> Segment::unsent_messages(const std::vector<int>& s
 }
 
 // Sockets are asked about after the tickets have been read: one that is new then is in no ticket.
+// Who takes a message out of a socket says so before it closes that: where the socket is gone, the
+// tickets say which messages were received.
 std::vector<Segment::Message> Segment::lost_messages() const {
   std::map<uint32_t, std::vector<Message>> by_socket;
   for (uint32_t i = 0; i < kTickets; i++) {
     const uint32_t ticket = header_->tickets[i].load();
     const uint32_t place = header_->ticket_places[i].load();
     const uint32_t index = header_->ticket_blocks[i].load();
-    if (ticket < kTickets || place == kUnknownPlace || place == kWithSender) continue;
+    if (ticket < kTickets || !is_socket(place)) continue;
     if (index < blocks_used().load()) by_socket[place].push_back({ticket, index});
   }
   std::vector<Message> lost;
   if (by_socket.empty() || UnixSockets::network() != header_->network) return lost;
   UnixSockets sockets;
-  for (const auto& [socket, messages] : by_socket)
-    if (sockets.find(socket) == UnixSockets::State::kGone)
-      lost.insert(lost.end(), messages.begin(), messages.end());
+  for (const auto& [socket, messages] : by_socket) {
+    if (sockets.find(socket) != UnixSockets::State::kGone) continue;
+    std::ranges::copy_if(messages, std::back_inserter(lost), [&](const Message& message) {
+      return header_->ticket_places[message.ticket % kTickets].load() == socket;
+    });
+  }
   return lost;
 }
 

@@ -72,9 +72,11 @@ class Segment {
   uint32_t issue_ticket(uint32_t block) const;
   bool redeem_ticket(uint32_t ticket) const;
   bool is_issued(uint32_t ticket) const;
-  static constexpr uint32_t kUnknownPlace = 0, kWithSender = ~0u;
+  bool is_received(uint32_t ticket) const;  // and not redeemed
+  static constexpr uint32_t kUnknownPlace = 0, kWithSender = ~0u, kReceived = ~0u - 1;
   // The inode of the Unix socket that the message will be read from, which exists in this network
-  // namespace; or one of the above. By who may redeem the ticket, and before the message is sent.
+  // namespace; or one of the above. By who may redeem the ticket: before the message is sent, and
+  // with kReceived when it has been taken out of the socket and its ticket is to be redeemed later.
   void set_place(uint32_t ticket, uint32_t place, uint64_t network) const;
 
   // Makes pages exist, so that writing to them cannot fail. OutOfMemoryError.
