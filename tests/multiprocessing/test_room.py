@@ -1,5 +1,6 @@
 """The room in a queue: exact, and never lost, whoever is killed."""
 
+import contextlib
 import os
 import signal
 import threading
@@ -185,6 +186,42 @@ def test_join_waits_for_no_task_that_a_killed_process_kept(method):
     thread.start()
     thread.join(SECONDS)
     assert not thread.is_alive()
+
+
+def ask_when_told(queue, connection):
+    signal.alarm(SECONDS)
+    connection.send(True)
+    connection.recv()
+    connection.send(queue.qsize())
+    queue.join()
+    connection.send("joined")
+
+
+def fill_and_fork(queue, connection):
+    """Its child inherits all that it knows of the queue, and puts nothing itself."""
+    for _ in range(3):
+        queue.put(bytes(1 << 20))
+    context = mp.get_context("fork")
+    context.Process(target=ask_when_told, args=(queue, connection)).start()
+    time.sleep(1000)
+
+
+def test_a_forked_process_does_not_count_what_its_killed_parent_had():
+    context = mp.get_context("fork")
+    queue = context.JoinableQueue()
+    ours, theirs = context.Pipe()
+    parent = context.Process(target=fill_and_fork, args=(queue, theirs))
+    parent.start()
+    assert ours.poll(SECONDS) and ours.recv()
+    parent.kill()
+    os.waitpid(parent.pid, 0)  # join() waits for its child too
+    with contextlib.suppress(Empty):
+        while True:  # what it had sent
+            queue.get(timeout=0.1)
+            queue.task_done()
+    ours.send("now")
+    assert ours.poll(SECONDS) and ours.recv() == 0
+    assert ours.poll(SECONDS) and ours.recv() == "joined"
 
 
 def end_task_and_die(queue):

@@ -76,6 +76,7 @@ class Senders:
 
     def _is_dead(self, index: int) -> bool:
         """Whether it is the word of a process that has ended with messages."""
-        if self._words[index] == 0 or index == self._own:
+        is_own = index == self._own and self._pid == os.getpid()  # a forked child has none yet
+        if self._words[index] == 0 or is_own:
             return False
         return not self._file.is_locked(index)
