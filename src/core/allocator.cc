@@ -24,8 +24,10 @@ constexpr int64_t kListBudget = 8 << 20;  // bytes that one thread keeps
 constexpr auto kIdle = std::chrono::seconds(10);
 
 struct CpuDevice {
-  static constexpr int64_t kRounding = 4096;  // a page: no two blocks share one
-  struct Event {};                            // the CPU has no streams
+  // A page of most systems. Where pages are larger two blocks may share one: who wants whole pages
+  // must ask whether the block has them (core/shared/in_place.h).
+  static constexpr int64_t kRounding = 4096;
+  struct Event {};  // the CPU has no streams
 
   CgroupMemory cgroups{own_cgroups(), "/sys/fs/cgroup"};
   int64_t mapped = 0;

@@ -18,7 +18,7 @@ constinit thread_local int64_t live_storage_bytes = 0;
 namespace {
 
 // A storage and, in its upper half, the data of small ones. Sanitizers watch blocks, not halves.
-constexpr size_t kBlockBytes = 128;
+constexpr size_t kBlockBytes = kStorageBlockBytes;
 constexpr int64_t kInlineBytes = kPoolBlocks ? 64 : 0;
 static_assert(sizeof(Storage) <= kBlockBytes - kInlineBytes);
 using Blocks = BlockList<detail::BlockClass::kStorage, kBlockBytes>;

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "base/block_list.h"
+#include "core/storage_bytes.h"
 #include "taeda/error.h"
 #include "taeda/storage.h"
 
@@ -104,7 +105,7 @@ TEST(CpuAllocator, BlocksReleasedByOtherThreads) {
 TEST(Storage, MemoryRightBehindItIsReleased) {
   int released = 0;
   auto storage = Storage::allocate(0, DeviceType::kCPU);
-  char* const behind = reinterpret_cast<char*>(storage.get()) + 128;  // the end of its block
+  char* const behind = reinterpret_cast<char*>(storage.get()) + kStorageBlockBytes;
   storage->replace(
       behind, [](void* count) { ++*static_cast<int*>(count); }, &released);
   storage = {};
