@@ -4,7 +4,8 @@
 //
 // The contents are copied first. Where the system has userfaultfd, threads that write to the memory
 // meanwhile wait until the pages are replaced, and no write is lost; elsewhere one that falls
-// between the two is. A block that is given back to the allocator gets private pages again.
+// between the two is. System calls that write there wait only where the process may stop them, see
+// write_barrier.h. A block that is given back to the allocator gets private pages again.
 #pragma once
 
 #include <cstdint>

@@ -23,7 +23,8 @@ namespace {
 
 int open_userfaultfd() {
   const long all = syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
-  // Who may not stop the kernel's own writes, such as those of read(2), may stop the program's.
+  // Who may not stop the kernel's own writes, such as those of read(2), may stop the program's: the
+  // kernel's fail.
   return static_cast<int>(
       all >= 0 ? all : syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY));
 }
