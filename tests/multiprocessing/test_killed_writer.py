@@ -11,6 +11,7 @@ import pytest
 import taeda as torch
 from taeda import multiprocessing as mp
 from taeda.multiprocessing.connection import _PACKET_BYTES, Connection
+from taeda.multiprocessing.room import Claim
 
 SECONDS = 60
 METHODS = ["fork", "spawn", "forkserver"]
@@ -55,7 +56,8 @@ def send_part(queue, packets):
     """The first packets of a message of ten, with the lock, and no more."""
     has_room = hasattr(queue, "_room")
     if has_room:
-        queue._room.acquire()
+        claim = Claim()
+        queue._room.acquire(claim)
     queue._wlock.acquire()
     connection, sent = queue._writer, []
 
@@ -65,7 +67,7 @@ def send_part(queue, packets):
         sent.append(type(connection)._send_beside(connection, buffers, descriptors, flags))
 
     connection._send_beside = send
-    number = queue._room.new_number() if has_room else 1
+    number = queue._room.new_number(claim) if has_room else 1
     connection._send_packets(b"x" * (10 * _PACKET_BYTES), [], number=number)
 
 

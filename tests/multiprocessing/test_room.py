@@ -224,6 +224,67 @@ def test_a_forked_process_does_not_count_what_its_killed_parent_had():
     assert ours.poll(SECONDS) and ours.recv() == "joined"
 
 
+class Interrupted(BaseException):
+    """As a signal's handler raises it."""
+
+
+def interrupt(owner, name, when):
+    """The next call of a method is interrupted, just before it begins or when it has ended."""
+    whole = getattr(owner, name)
+
+    def call(*args, **options):
+        setattr(owner, name, whole)
+        if when == "after":
+            whole(*args, **options)
+        raise Interrupted
+
+    setattr(owner, name, call)
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("size", [1, 1 << 20], ids=["at once", "by the thread"])
+@pytest.mark.parametrize(
+    "owner, name",
+    [
+        ("_room", "acquire"),
+        ("_room", "_count"),
+        ("_room", "new_number"),
+        ("_room", "take_back_number"),
+        ("_room", "sent"),
+        ("_writer", "try_send_message"),
+        ("_notempty", "notify"),
+        ("tasks", "begin"),
+        ("_wlock", "release"),
+    ],
+)
+def test_an_interrupted_put_keeps_no_room_and_no_task(owner, name, size, when):
+    if (owner, when) == ("_wlock", "before"):
+        pytest.skip("the lock would stay taken")
+    queue = mp.get_context("fork").JoinableQueue(2)
+    for _ in range(3):
+        interrupt(queue._room.tasks if owner == "tasks" else getattr(queue, owner), name, when)
+        with contextlib.suppress(Interrupted):
+            queue.put(bytes(size), timeout=SECONDS)
+        vars(queue._room).pop(name, None)  # where it was not called
+        vars(queue._writer).pop(name, None)
+        with contextlib.suppress(Empty):
+            while True:
+                queue.get(timeout=0.1)
+                queue.task_done()
+        assert queue.qsize() == 0
+    for i in range(2):
+        queue.put(i, block=False)
+    with pytest.raises(Full):
+        queue.put("more", block=False)
+    for i in range(2):
+        assert queue.get(timeout=SECONDS) == i
+        queue.task_done()
+    thread = threading.Thread(target=queue.join, daemon=True)
+    thread.start()
+    thread.join(SECONDS)
+    assert not thread.is_alive()
+
+
 def end_task_and_die(queue):
     queue._room.tasks._lock.acquire()
     os.kill(os.getpid(), signal.SIGKILL)

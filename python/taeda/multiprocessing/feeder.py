@@ -24,22 +24,24 @@ def feed(
     ignore_broken_pipe: bool,
     on_error: Any,
 ) -> None:
-    """Sends the messages in `buffer` until the end of the queue."""
+    """Sends the messages in `buffer`, each with its claim, until the end of the queue."""
     while True:
         with notempty:
             while not buffer:
                 notempty.wait()
-            message = buffer.popleft()
-        if message is END:
+            entry = buffer.popleft()
+        if entry is END:
             reader.close()
             writer.close()
             return
+        message, claim = entry
+        del entry
         try:
             with write_lock:
                 try:
-                    writer.send_message(message, room.new_number())
+                    writer.send_message(message, room.new_number(claim))
                 finally:
-                    room.sent()
+                    room.sent(claim)
         except Exception as error:
             if ignore_broken_pipe and getattr(error, "errno", 0) == errno.EPIPE:
                 return

@@ -24,7 +24,7 @@ from . import feeder
 from .connection import Pipe
 from .file_lock import FileLock, LockFile
 from .reductions import Message
-from .room import READERS, WRITERS, Room, new_file
+from .room import READERS, WRITERS, Claim, Room, new_file
 
 __all__ = ["JoinableQueue", "Queue", "SimpleQueue"]
 
@@ -79,9 +79,21 @@ class Queue(_StandardQueue):
     def put(self, obj: Any, block: bool = True, timeout: float | None = None) -> None:
         """Sends an object; queue.Full when there is no room for it in time. What cannot be pickled
         raises here."""
-        message = self._accept(obj, block, timeout)
-        with self._notempty:
-            self._pass_on(message)
+        claim = Claim()
+        try:
+            message = self._accept(obj, claim, block, timeout)
+            with self._notempty:
+                self._pass_on(message, claim)
+        finally:
+            self._settle(claim)
+
+    def _settle(self, claim: Claim) -> None:
+        """When ``put`` ends, interrupted or not: the capacity is its message's, or nobody's."""
+        if claim.is_passed_on:
+            with self._notempty:
+                self._notempty.notify()
+        else:
+            self._room.give_back(claim)
 
     def get(self, block: bool = True, timeout: float | None = None) -> Any:
         """The next object; queue.Empty where none comes in time."""
@@ -114,37 +126,34 @@ class Queue(_StandardQueue):
         """Whether there are ``maxsize`` of them."""
         return self._room.is_full()
 
-    def _accept(self, obj: Any, block: bool, timeout: float | None) -> Message:
+    def _accept(self, obj: Any, claim: Claim, block: bool, timeout: float | None) -> Message:
         if self._closed:
             raise ValueError(f"Queue {self!r} is closed")
-        if not self._room.acquire(block, timeout):
+        if not self._room.acquire(claim, block, timeout):
             raise Full
-        try:
-            return Message(obj)
-        except BaseException:
-            self._room.give_back()
-            raise
+        return Message(obj)
 
-    def _pass_on(self, message: Message) -> None:
+    def _pass_on(self, message: Message, claim: Claim) -> None:
         """Wants the condition's lock: messages leave in the order of their calls."""
         if self._unsent == 0 and self._wlock.acquire(False):
             try:
-                if self._send_now(message):
+                if self._send_now(message, claim):
                     return
             finally:
                 self._wlock.release()
         if self._thread is None:
             self._start_thread()
         self._unsent += 1
-        self._buffer.append(message)
+        claim.is_passed_on = True
+        self._buffer.append((message, claim))
         self._notempty.notify()
 
-    def _send_now(self, message: Message) -> bool:
-        number = self._room.new_number()
+    def _send_now(self, message: Message, claim: Claim) -> bool:
+        number = self._room.new_number(claim)
         if self._writer.try_send_message(message, number):
-            self._room.sent()
+            self._room.sent(claim)
             return True
-        self._room.take_back_number()
+        self._room.take_back_number(claim)
         return False
 
     def _start_thread(self) -> None:
@@ -208,10 +217,19 @@ class JoinableQueue(Queue, _StandardJoinableQueue):
 
     def put(self, obj: Any, block: bool = True, timeout: float | None = None) -> None:
         """Sends an object, which is a task that is unfinished."""
-        message = self._accept(obj, block, timeout)
-        with self._notempty:
-            self._room.tasks.begin()  # before anybody can get it
-            self._pass_on(message)
+        claim = Claim()
+        try:
+            message = self._accept(obj, claim, block, timeout)
+            with self._notempty:
+                self._room.tasks.begin(claim)  # before anybody can get it
+                self._pass_on(message, claim)
+        except BaseException:
+            is_sent = claim.is_numbered and not claim.is_counted
+            if claim.is_task and not claim.is_passed_on and not is_sent:
+                self._room.tasks.drop(1)
+            raise
+        finally:
+            self._settle(claim)
 
     def task_done(self) -> None:
         """One object that was got has been dealt with; ValueError when called more often."""

@@ -22,7 +22,7 @@ from .file_lock import FileLock, LockFile
 from .senders import FIRST_WORD, MOST_WORDS, Senders
 from .tasks import Tasks
 
-__all__ = ["READERS", "WRITERS", "Room", "new_file"]
+__all__ = ["READERS", "WRITERS", "Claim", "Room", "new_file"]
 
 READERS, WRITERS = 0, 1  # bytes of the file that are a queue's locks
 _PUTTERS, _TASKS, _COUNTS = 2, 3, 4
@@ -42,6 +42,19 @@ _LONGEST_SLEEP = 0.01
 def new_file() -> LockFile:
     """The file of a queue, with its locks and numbers."""
     return LockFile(FIRST_WORD + MOST_WORDS)
+
+
+class Claim:
+    """What one call of ``put`` has of the capacity. A signal's handler may raise between any two
+    calls: what is counted and what this says of it change with no call in between."""
+
+    __slots__ = ("is_counted", "is_numbered", "is_passed_on", "is_task")
+
+    def __init__(self) -> None:
+        self.is_counted = False  # in its process's word
+        self.is_numbered = False  # the message is in the socket, or lost
+        self.is_passed_on = False  # to the thread that sends it
+        self.is_task = False  # that somebody must end
 
 
 class Room:
@@ -66,11 +79,11 @@ class Room:
 
     # --- putting ---
 
-    def acquire(self, block: bool = True, timeout: float | None = None) -> bool:
+    def acquire(self, claim: Claim, block: bool = True, timeout: float | None = None) -> bool:
         """Whether there was room for one message, which is this process's to send now."""
         self.tasks.drop(self._senders.join())
         if self._most == 0:
-            self._senders.count(1)
+            self._count(claim)
             return True
         end = math.inf
         if not block or timeout is not None:
@@ -80,11 +93,17 @@ class Room:
         try:
             if not self._wait_for_room(end):
                 return False
-            self._senders.count(1)
-            self._words[_TAKEN] += 1
+            self._count(claim)
             return True
         finally:
             self._putters.release()
+
+    def _count(self, claim: Claim) -> None:
+        words, senders = self._words, self._senders
+        with senders.threads:
+            words[senders.own] += 1
+            words[_TAKEN] += 1
+            claim.is_counted = True
 
     def _lock_putters(self, end: float) -> bool:
         """Who has the lock waits for room, or has it for a moment, which is no time."""
@@ -127,27 +146,38 @@ class Room:
         """Messages up to this number are not in the socket any more, as far as is known."""
         return max(self._words[_RECEIVED], self._words[_LOST])
 
-    def give_back(self) -> None:
-        """The message that there was room for will not be sent."""
-        with self._senders.lock:
-            self._senders.count(-1)
-            self._words[_GIVEN_BACK] += 1
+    def give_back(self, claim: Claim) -> None:
+        """The message will not be sent, or its sender was interrupted."""
+        if not claim.is_counted or claim.is_passed_on:
+            return
+        if claim.is_numbered:  # who reads the next number, or looks, knows what has become of it
+            self.sent(claim)
+            return
+        words, senders = self._words, self._senders
+        with senders.lock, senders.threads:
+            words[senders.own] -= 1
+            words[_GIVEN_BACK] += 1
+            claim.is_counted = False
         self._wake()
 
     # --- sending and receiving, by who has the writers' or the readers' lock ---
 
-    def new_number(self) -> int:
+    def new_number(self, claim: Claim) -> int:
         """Of the message that this process sends now."""
         self._words[_SENT] += 1
+        claim.is_numbered = True
         return self._words[_SENT]
 
-    def take_back_number(self) -> None:
+    def take_back_number(self, claim: Claim) -> None:
         """The message has not been sent, and will be later."""
         self._words[_SENT] -= 1
+        claim.is_numbered = False
 
-    def sent(self) -> None:
+    def sent(self, claim: Claim) -> None:
         """The message is in the socket, or lost."""
-        self._senders.count(-1)
+        with self._senders.threads:
+            self._words[self._senders.own] -= claim.is_counted
+            claim.is_counted = False
 
     def received(self, number: int) -> None:
         """The message with this number is not in the socket any more."""

@@ -31,18 +31,19 @@ class Senders:
 
     def _reset(self) -> None:
         self._pid = os.getpid()
-        self._own = -1  # the index of this process's word
-        self._threads = threading.Lock()  # of its updates
+        # The index of this process's word, what it has put and not sent; and a lock for changes.
+        self.own = -1
+        self.threads = threading.Lock()
 
     def join(self) -> int:
         """Finds a word for this process, if it has none; the messages of the process that had it
         before and was killed."""
-        if self._own >= 0 and self._pid == os.getpid():
+        if self.own >= 0 and self._pid == os.getpid():
             return 0
         if self._pid != os.getpid():
             self._reset()
-        with self.lock, self._threads:
-            if self._own >= 0:
+        with self.lock, self.threads:
+            if self.own >= 0:
                 return 0
             index = FIRST_WORD
             while not self._file.try_lock(index):
@@ -50,13 +51,8 @@ class Senders:
             self._file.allocate(index)
             dropped, self._words[index] = self._words[index], 0
             self._words[self._used] = max(self._words[self._used], index + 1 - FIRST_WORD)
-            self._own = index
+            self.own = index
             return dropped
-
-    def count(self, n: int) -> None:
-        """Adds to what this process has put and not sent."""
-        with self._threads:
-            self._words[self._own] += n
 
     def total(self) -> int:
         """Of all processes that live."""
@@ -76,7 +72,7 @@ class Senders:
 
     def _is_dead(self, index: int) -> bool:
         """Whether it is the word of a process that has ended with messages."""
-        is_own = index == self._own and self._pid == os.getpid()  # a forked child has none yet
+        is_own = index == self.own and self._pid == os.getpid()  # a forked child has none yet
         if self._words[index] == 0 or is_own:
             return False
         return not self._file.is_locked(index)

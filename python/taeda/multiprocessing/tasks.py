@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import Any
 
 from .file_lock import FileLock, LockFile
 
@@ -21,10 +22,11 @@ class Tasks:
         self._words, self._unfinished, self._dropped = file.words, unfinished, dropped
         self._lock = FileLock(file, byte)
 
-    def begin(self) -> None:
-        """One more is unfinished."""
+    def begin(self, claim: Any) -> None:
+        """One more is unfinished, as the claim (room.py) says from now on."""
         with self._lock:
             self._words[self._unfinished] += 1
+            claim.is_task = True
 
     def end(self) -> None:
         """One less; ValueError where there is none."""
