@@ -1,5 +1,6 @@
 #include "ops/forms.h"
 
+#include "core/layout.h"
 #include "ops/allocate.h"
 #include "ops/dispatch.h"
 #include "ops/operator.h"
@@ -13,6 +14,7 @@ void check_outs(const OperatorRecord& record, Tensors outs, Span<const TensorSpa
   for (const Tensor* out : outs) {
     dispatch::check_out_keys(short_name(record.name()), *out, inputs);
     if (!exact && !none) continue;
+    if (none) check_no_internal_overlap(*out);
     const auto allowed = none ? dispatch::Overlap::kNone : dispatch::Overlap::kExact;
     for (const TensorSpan list : inputs) dispatch::check_overlap(allowed, *out, list);
   }

@@ -159,11 +159,13 @@ void check_into(const Info& info, const Tensor& into, Span<const Tensor* const> 
                 IntSpan sizes, DType result, Device device) {
   if (into.device() != device) [[unlikely]]
     contract::fail_device(info.name, "out", device, into.device());
-  const bool same = info.same_out && !into.is_same(*inputs[0]);
+  const bool in_place = into.is_same(*inputs[0]), same = info.same_out && !in_place;
+  TD_CHECK(!in_place || !info.same_out || !is_complex(into.dtype()) || is_complex(result),
+           "In-place {} is not supported for complex tensors.", info.name);
   // Before out= is resized: what counts is the layout that the caller gave.
   check_overlap(into, inputs);
   check_out_dtype(info.name, same ? OutDtype::kSame : OutDtype::kCastable, result, into.dtype());
-  if (into.is_same(*inputs[0])) {
+  if (in_place) {
     TD_CHECK(into.sizes() == sizes, "{}: output with shape {} doesn't match the broadcast shape {}",
              info.name, into.sizes(), sizes);
   } else if (into.sizes() != sizes) {

@@ -241,3 +241,19 @@ def test_nextafter_follows_its_first_argument() -> None:
         return [g.tolist() for g in t.autograd.grad(t.nextafter(x, y).sum(), (x, y))]
 
     assert gradients(taeda) == gradients(oracle)
+
+
+def test_second_derivatives_of_pow_at_a_base_of_zero() -> None:
+    """x ** 3 and its derivatives fall to 0 with x, also those by the exponent."""
+    x = taeda.tensor([0.0, 2.0], dtype=taeda.float64, requires_grad=True)
+    y = taeda.tensor([3.0, 3.0], dtype=taeda.float64, requires_grad=True)
+    by_x, by_y = grad(taeda.pow(x, y).sum(), (x, y), create_graph=True)
+    mixed = 4.0 * (3.0 * 0.6931471805599453 + 1.0)  # x^(y-1) (y log x + 1)
+    expected = {"xx": 12.0, "xy": mixed, "yx": mixed, "yy": 8.0 * 0.6931471805599453**2}
+    found = zip(expected, (*_both(by_x, x, y), *_both(by_y, x, y)), strict=True)
+    for name, second in found:
+        assert second.tolist() == pytest.approx([0.0, expected[name]])
+
+
+def _both(first: Any, x: Any, y: Any) -> tuple[Any, ...]:
+    return grad(first.sum(), (x, y), retain_graph=True)

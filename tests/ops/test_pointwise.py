@@ -263,3 +263,18 @@ def test_a_power_depends_on_its_element_alone(dtype: str, power: int) -> None:
     exponents = np.where(np.arange(200) % 7 == 0, power, 1.5).astype(dtype)
     got = taeda.from_numpy(np.abs(x)).pow(taeda.from_numpy(exponents)).numpy()
     assert (got[::7] == np.abs(expected)[::7]).all()
+
+
+def test_abs_of_complex_numbers_is_not_written_over_them() -> None:
+    x = taeda.tensor([3 + 4j])
+    with pytest.raises(RuntimeError, match="In-place abs is not supported for complex tensors"):
+        x.abs_()
+    assert x.item() == 3 + 4j
+    assert taeda.abs(x).item() == 5.0
+
+
+@pytest.mark.parametrize("shape", [(4,), (2, 6), (3, 2)])
+def test_selected_rows_are_not_written_to_repeated_memory(shape: tuple[int, ...]) -> None:
+    out = taeda.zeros(()).expand(shape)  # also where it would be resized
+    with pytest.raises(RuntimeError, match="single memory location"):
+        taeda.index_select(taeda.ones(3, 6), 1, taeda.tensor([0, 1]), out=out)
