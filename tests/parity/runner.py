@@ -6,6 +6,7 @@ import json
 import os
 import select
 import signal
+import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ from typing import TextIO
 from tests.parity import child
 from tests.parity.child import Task
 
-SILENCE_S = 150.0  # a call that takes longer is a hang; the machine may be busy
+SILENCE_S = 150.0  # a worker that says nothing for longer hangs; the machine may be busy
 
 
 @dataclass(frozen=True)
@@ -88,12 +89,14 @@ class Worker:
             finally:
                 os._exit(status)
         os.close(writer)
+        self.heard = time.monotonic()
         self.buffer = b""
         self.current = None
 
     def read(self) -> bool:
         """Takes what has come; False at the end of the process."""
         data = os.read(self.reader, 1 << 16)
+        self.heard = time.monotonic()
         *lines, self.buffer = (self.buffer + data).split(b"\n")
         for line in lines:
             self.take(*json.loads(line))
@@ -160,8 +163,7 @@ def run(
     """Runs all tasks, or those that are begun before `stop` says so."""
     workers = {worker.reader: worker for worker in _started(tasks, results, processes, mode)}
     while workers and not stop():
-        ready = select.select(list(workers), [], [], SILENCE_S)[0]
-        silent = list(workers) if not ready else []
+        ready, silent = _ready_and_silent(workers)
         for reader in [*ready, *silent]:
             worker = workers.pop(reader)
             if (reader in ready and worker.read()) or worker.ended(hang=reader in silent):
@@ -170,6 +172,16 @@ def run(
         os.kill(worker.pid, signal.SIGKILL)
         os.close(worker.reader)
         os.waitpid(worker.pid, 0)
+
+
+def _ready_and_silent(workers: dict[int, Worker]) -> tuple[list[int], list[int]]:
+    """The workers that said something, and those that have said nothing for too long."""
+    first = min(worker.heard for worker in workers.values())
+    wait = max(0.0, first + SILENCE_S - time.monotonic())
+    ready = select.select(list(workers), [], [], wait)[0]
+    deadline = time.monotonic() - SILENCE_S
+    silent = [reader for reader, worker in workers.items() if worker.heard <= deadline]
+    return ready, [reader for reader in silent if reader not in ready]
 
 
 def _started(tasks: list[Task], results: Results, processes: int, mode: str) -> Iterator[Worker]:

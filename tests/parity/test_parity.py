@@ -70,6 +70,24 @@ def test_a_wrong_value_is_found_and_a_nearer_one_is_not():
     assert not judge.values(taeda.tensor([1.0, 2.1]), theirs, lambda: exact, rules)
 
 
+def test_small_elements_are_not_measured_by_large_ones():
+    theirs = torch.tensor([1.0, 0.0])
+    exact = lambda: theirs.double()  # noqa: E731
+    wrong = judge.values(taeda.tensor([1.0, 2e-4]), theirs, exact, judge.Rules())
+    assert [kind for kind, _ in wrong] == ["value"]
+    # PyTorch's own largest error is what ours may have in any element.
+    rounded = torch.tensor([1.0003, 0.0])
+    assert not judge.values(taeda.tensor([1.0, 2e-4]), rounded, exact, judge.Rules())
+
+
+def test_nan_is_not_any_number():
+    nan = float("nan")
+    for ours, theirs, count in ((nan, 1.0, 1), (1.0, nan, 1), (nan, nan, 0), (complex(nan), 1j, 1)):
+        assert len(judge.values(ours, theirs, lambda: None, judge.Rules())) == count
+    found = judge.values(taeda.tensor([nan]), torch.tensor([1.0]), lambda: None, judge.Rules())
+    assert [kind for kind, _ in found] == ["value"]
+
+
 def test_dtype_shape_strides_and_structure_are_compared():
     theirs = torch.zeros(2, 3)
     for ours, kind in (
@@ -107,3 +125,35 @@ def test_the_death_of_a_child_is_one_finding(monkeypatch):
     runner.run(tasks, found)
     assert [finding.aspect for finding in found.findings] == ["method crash"] * 2
     assert found.counts["abs", "function", tasks[1].dtype] == [1, 0]
+
+
+def test_a_worker_that_hangs_is_ended_while_others_talk(monkeypatch, tmp_path):
+    import os
+    import signal
+    import time
+
+    resumed = tmp_path / "resumed"
+    hanging, talking = [t for t in plan.everything(0, 1, "abs") if t.kind == "operator"][:2]
+    parent = os.getpid()
+
+    def run_task(number, task, done, mode, tell):
+        assert os.getpid() != parent
+        if task == hanging and done == 0:
+            tell("ours", number, 0, "function", 0)
+            signal.pause()
+        if task == hanging:
+            resumed.touch()
+        end = time.monotonic() + 100
+        while task == talking and not resumed.exists():
+            tell("theirs", number, 0, "function", 0)
+            signal.sigtimedwait([], 0.05)
+            if time.monotonic() > end:
+                os._exit(3)
+        tell("end", number, 1)
+
+    monkeypatch.setattr(child, "run_task", run_task)
+    monkeypatch.setattr(runner, "SILENCE_S", 5.0)
+    found = runner.Results()
+    runner.run([hanging, talking], found, processes=2)
+    assert [(item.task, item.aspect) for item in found.findings] == [(hanging, "function hang")]
+    assert found.oracle_deaths == 0
