@@ -134,14 +134,14 @@ def _batch_norm(
     x: Tensor, weight: Any, bias: Any, mean: Any, var: Any, training: bool, momentum: float,
     eps: float,
 ) -> Results:  # fmt: skip
-    """The result, what is saved (mean and 1 / std), and the new running averages."""
+    """The result, what is saved (mean and 1 / std, without gradients), the new running averages."""
     dims = [0, *range(2, x.dim())]
     shape = [1, -1, *[1] * (x.dim() - 2)]
     wide_x = x.float() if x.dtype in (taeda.float16, taeda.bfloat16) else x
     saved: Results
     if training:
         center, variance, rstd = _moments(wide_x, dims, eps)
-        saved = center.reshape(-1), rstd.reshape(-1)
+        saved = center.reshape(-1).detach(), rstd.reshape(-1).detach()
         count = x.numel() / x.shape[1]
         if mean is not None:
             mean = momentum * saved[0] + (1 - momentum) * mean
