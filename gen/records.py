@@ -82,7 +82,7 @@ def _flags(op: Op) -> str:
         "kAnyDevices": op.devices == "any",
         "kElementwise": op.is_pointwise,
         "kWhole": op.seen_whole,
-        "kNoHistory": bool(op.view) and op.grad == {},
+        "kNoHistory": op.view == "strides" and op.grad == {},
     }
     return " | ".join(f"OperatorRecord::{name}" for name, on in flags.items() if on) or "0"
 
