@@ -22,6 +22,7 @@ from gen.table import Op, load
 
 import taeda
 from taeda import _C
+from taeda._decomp import language
 
 TABLE = Table(load(Path(__file__).resolve().parents[2] / "ops"))
 BY_RECORD = {records.full_name(op): op for op in TABLE.ops}
@@ -69,40 +70,13 @@ class _Methods(ast.NodeTransformer):
 CONSTANTS = {"inf": math.inf, "nan": math.nan, "pi": math.pi, "len": len, "int": int}
 CONSTANTS |= {"float": float}
 CONSTANTS |= {"bool8": taeda.bool}
-REAL = {taeda.complex64: taeda.float32, taeda.complex128: taeda.float64}
-
-
-def is_integral(dtype: Any) -> bool:
-    return not dtype.is_floating_point and not dtype.is_complex and dtype != taeda.bool
-
-
-FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "is_floating": lambda dtype: dtype.is_floating_point,
-    "is_integral": is_integral,
-    "is_complex": lambda dtype: dtype.is_complex,
-    "is_inexact": lambda dtype: dtype.is_floating_point or dtype.is_complex,
-    "is_reduced_floating": lambda dtype: dtype in (taeda.float16, taeda.bfloat16),
-    "to_real": lambda dtype: REAL.get(dtype, dtype),
-    "promote_types": taeda.promote_types,
-    "result_type": taeda.result_type,
-    "broadcast": lambda *sizes: list(taeda.broadcast_shapes(*sizes)),
-}
-NUMBER_FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "abs": abs,
-    "min": min,
-    "max": max,
-    "sqrt": math.sqrt,
-    "exp": math.exp,
-    "log": math.log,
-    "floor": math.floor,
-    "ceil": math.ceil,
-}
+FUNCTIONS = language.DTYPE_FUNCTIONS | {"result_type": taeda.result_type}
 
 
 def _known(name: str) -> Any:
     """What a name outside the arguments stands for."""
     if name == "rules":
-        return Rules
+        return language.rules
     if name in CONSTANTS:
         return CONSTANTS[name]
     if isinstance(dtype := getattr(taeda, name, None), taeda.dtype):
@@ -115,8 +89,8 @@ def call(name: str, *args: Any, **kwargs: Any) -> Any:
     tensors = any(isinstance(a, taeda.Tensor) for a in args)
     if name in FUNCTIONS and (not tensors or name == "result_type"):
         return FUNCTIONS[name](*args)
-    if name in NUMBER_FUNCTIONS and not tensors:
-        return NUMBER_FUNCTIONS[name](*args)
+    if name in language.NUMBER_FUNCTIONS and not tensors:
+        return language.NUMBER_FUNCTIONS[name](*args)
     for sig in TABLE.overloads(name):
         bound = _bind(sig, list(args), kwargs)
         if bound is not None:
@@ -183,95 +157,12 @@ def _fits(value: Any, a: Argument) -> bool:
     return isinstance(value, KINDS.get(a.type.removesuffix("?"), object))
 
 
-METADATA: dict[str, Callable[..., Any]] = {
-    "sizes": lambda t: list(t.shape),
-    "strides": lambda t: list(t.stride()),
-    "size": lambda t, d: t.size(d),
-    "stride": lambda t, d: t.stride(d),
-    "dim": lambda t: t.dim(),
-    "numel": lambda t: t.numel(),
-    "dtype": lambda t: t.dtype,
-    "device": lambda t: t.device,
-    "is_floating_point": lambda t: t.is_floating_point(),
-    "is_complex": lambda t: t.is_complex(),
-    "storage_offset": lambda t: t.storage_offset(),
-    "item": lambda t: t.item(),
-    "is_contiguous": lambda t: t.is_contiguous(),
-}
-SCALAR_METHODS: dict[str, Callable[..., Any]] = {
-    "value": lambda v: v,
-    "to_double": float,
-    "to_int": int,
-    "is_integral": lambda v: isinstance(v, int) and not isinstance(v, bool),
-    "is_float": lambda v: isinstance(v, float),
-    "is_complex": lambda v: isinstance(v, complex),
-    "is_bool": lambda v: isinstance(v, bool),
-}
-
-
 def method(target: Any, name: str, *args: Any, **kwargs: Any) -> Any:
     """``target.NAME(...)``: metadata, a conversion of a number, or an operator."""
     if not isinstance(target, taeda.Tensor):
-        return SCALAR_METHODS[name](target)
-    if name in METADATA and (name != "size" or args):
-        return METADATA[name](target, *args)
+        return language.VALUE_METHODS[name](target)
+    if name in language.TENSOR_METADATA and (name != "size" or args):
+        return language.TENSOR_METADATA[name](target, *args)
     if name == "to" and len(args) == 1 and isinstance(args[0], taeda.dtype):
         return call("to_dtype", target, args[0])
     return call(name, target, *args, **kwargs)
-
-
-class Rules:
-    """What definitions use of rules.NAME (src/ops/*_rules.h)."""
-
-    @staticmethod
-    def trailing_dims(count: int) -> list[int]:
-        return list(range(-count, 0))
-
-    @staticmethod
-    def all_but_channel(ndim: int) -> list[int]:
-        return [d for d in range(ndim) if d != 1]
-
-    @staticmethod
-    def channel_shape(ndim: int, channels: int) -> list[int]:
-        return [1, channels, *[1] * (ndim - 2)]
-
-    @staticmethod
-    def product(values: list[int]) -> int:
-        return math.prod(values)
-
-    @staticmethod
-    def window_size(kernel: list[int], spatial: int) -> int:
-        return math.prod(kernel if len(kernel) == spatial else kernel * spatial)
-
-    @staticmethod
-    def reduced(sizes: list[int], dims: list[int] | None, keepdim: bool) -> list[int]:
-        gone = {d % len(sizes) for d in dims} if dims and sizes else set(range(len(sizes)))
-        kept = [1 if d in gone else n for d, n in enumerate(sizes)]
-        return kept if keepdim else [n for d, n in enumerate(sizes) if d not in gone]
-
-    @staticmethod
-    def sum_dtype(own: Any, given: Any) -> Any:
-        counted = taeda.int64 if is_integral(own) or own == taeda.bool else own
-        return counted if given is None else given
-
-    @staticmethod
-    def pooled(
-        name: str,
-        sizes: list[int],
-        spatial: int,
-        kernel: list[int],
-        stride: list[int],
-        padding: list[int],
-        dilation: list[int],
-        ceil_mode: bool,
-    ) -> list[int]:
-        out = list(sizes[:-spatial])
-        for i, size in enumerate(sizes[-spatial:]):
-            k, p, d = (v[min(i, len(v) - 1)] for v in (kernel, padding, dilation))
-            step = stride[min(i, len(stride) - 1)] if stride else k
-            room = size + 2 * p - d * (k - 1) - 1
-            windows = (room + step - 1 if ceil_mode else room) // step + 1
-            if ceil_mode and (windows - 1) * step >= size + p:
-                windows -= 1  # a window begins inside the tensor or the padding before it
-            out.append(windows)
-        return out

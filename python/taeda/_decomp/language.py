@@ -20,7 +20,7 @@ complex64, complex128 = taeda.complex64, taeda.complex128
 float16, float32, float64 = taeda.float16, taeda.float32, taeda.float64
 int32, int64, uint8 = taeda.int32, taeda.int64, taeda.uint8
 
-_OF_DTYPES: dict[str, Callable] = {
+DTYPE_FUNCTIONS: dict[str, Callable] = {
     "is_floating": lambda dtype: dtype.is_floating_point,
     "is_integral": rules.is_integral,
     "is_complex": lambda dtype: dtype.is_complex,
@@ -30,7 +30,7 @@ _OF_DTYPES: dict[str, Callable] = {
     "promote_types": taeda.promote_types,
     "broadcast": lambda *sizes: list(taeda.broadcast_shapes(*sizes)),
 }
-_OF_NUMBERS: dict[str, Callable] = {
+NUMBER_FUNCTIONS: dict[str, Callable] = {
     "abs": abs,
     "min": min,
     "max": max,
@@ -40,7 +40,7 @@ _OF_NUMBERS: dict[str, Callable] = {
     "floor": math.floor,
     "ceil": math.ceil,
 }
-_OF_TENSORS: dict[str, Callable] = {
+TENSOR_METADATA: dict[str, Callable] = {
     "sizes": lambda x: list(x.shape),
     "strides": lambda x: list(x.stride()),
     "size": Tensor.size,
@@ -55,7 +55,7 @@ _OF_TENSORS: dict[str, Callable] = {
     "item": Tensor.item,
     "is_contiguous": Tensor.is_contiguous,
 }
-_OF_VALUES: dict[str, Callable] = {
+VALUE_METHODS: dict[str, Callable] = {
     "value": lambda v: v,
     "to_double": float,
     "to_int": int,
@@ -74,7 +74,7 @@ def call(name: str, *args: Any, **kwargs: Any) -> Any:
     """
     plain = name.rpartition("::")[2]
     if not any(isinstance(a, Tensor) for a in args):
-        known = _OF_NUMBERS.get(plain) or _OF_DTYPES.get(plain)
+        known = NUMBER_FUNCTIONS.get(plain) or DTYPE_FUNCTIONS.get(plain)
         if known is not None:
             return known(*args)
     fitting = [op for full in name.split("|") for op in _C._operators(full)]
@@ -103,9 +103,9 @@ def method(target: Any, name: str, *args: Any, **kwargs: Any) -> Any:
     """``target.NAME(...)``: metadata of a tensor, a conversion of a number, or an operator."""
     plain = name.rpartition("::")[2]
     if not isinstance(target, Tensor):
-        return _OF_VALUES[plain](target)
-    if plain in _OF_TENSORS and (plain not in ("size", "stride") or args):
-        return _OF_TENSORS[plain](target, *args)
+        return VALUE_METHODS[plain](target)
+    if plain in TENSOR_METADATA and (plain not in ("size", "stride") or args):
+        return TENSOR_METADATA[plain](target, *args)
     if plain in ("to", "to_dtype") and len(args) == 1 and isinstance(args[0], taeda.dtype):
         return target.to(args[0])
     return call(name, target, *args, **kwargs)
