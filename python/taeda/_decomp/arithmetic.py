@@ -223,31 +223,31 @@ def special_log_ndtr(x: Tensor) -> Tensor:
     return taeda.special.log_ndtr(x)
 
 
+def _combined(x: Tensor, product: Tensor, beta: float, alpha: float) -> Tensor:
+    """beta x + alpha product; with beta 0 nothing is read of x"""
+    product = product if alpha == 1 else alpha * product
+    return product if beta == 0 else product + (x if beta == 1 else beta * x)
+
+
 @of("addmm")
 @wide
 def addmm(x: Tensor, a: Tensor, b: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """beta x + alpha a b"""
-    product = taeda.mm(a, b)
-    product = product if alpha == 1 else alpha * product
-    return product if beta == 0 else product + (x if beta == 1 else beta * x)
+    return _combined(x, taeda.mm(a, b), beta, alpha)
 
 
 @of("baddbmm")
 @wide
 def baddbmm(x: Tensor, a: Tensor, b: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """beta x + alpha a b, matrix by matrix"""
-    product = taeda.bmm(a, b)
-    product = product if alpha == 1 else alpha * product
-    return product if beta == 0 else product + (x if beta == 1 else beta * x)
+    return _combined(x, taeda.bmm(a, b), beta, alpha)
 
 
 @of("addmv")
 @wide
 def addmv(x: Tensor, a: Tensor, v: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """beta x + alpha a v"""
-    product = (a * v).sum(1)
-    product = product if alpha == 1 else alpha * product
-    return product if beta == 0 else product + (x if beta == 1 else beta * x)
+    return _combined(x, (a * v).sum(1), beta, alpha)
 
 
 @of("mv")

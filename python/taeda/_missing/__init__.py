@@ -43,7 +43,7 @@ import functools
 import importlib
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from types import ModuleType
 from typing import Any
 
@@ -320,14 +320,19 @@ def names(module: str) -> set[str]:
     return {*_words(_torch(module)), *_submodules(_torch(module))}
 
 
-def attributes(module: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """``__getattr__`` and ``__dir__`` for a module that lacks what the tables have of it."""
+def attributes(
+    module: str, submodules: Collection[str] = ()
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """``__getattr__`` and ``__dir__`` for a module that lacks what the tables have of it, and loads
+    its submodules when they are touched."""
 
     def __getattr__(name: str) -> Any:
+        if name in submodules:
+            return importlib.import_module(f"{module}.{name}")
         return attribute(module, name)
 
     def __dir__() -> list[str]:
-        return sorted({*vars(sys.modules[_taeda(module)]), *names(module)})
+        return sorted({*vars(sys.modules[_taeda(module)]), *submodules, *names(module)})
 
     return __getattr__, __dir__
 

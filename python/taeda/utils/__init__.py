@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING, Any
 
 from taeda import _missing
@@ -66,12 +65,4 @@ if TYPE_CHECKING:
     from taeda.utils import tensorboard as tensorboard
     from taeda.utils import weak as weak
 else:
-
-    def __getattr__(name: str) -> Any:
-        if name in _SUBMODULES:
-            return importlib.import_module(f"{__name__}.{name}")
-        return _missing.attribute(__name__, name)
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_SUBMODULES, *_missing.names(__name__)})
+    __getattr__, __dir__ = _missing.attributes(__name__, _SUBMODULES)

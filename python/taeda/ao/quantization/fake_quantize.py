@@ -23,6 +23,7 @@ from .observer import (
     _with_args,
     default_fixed_qparams_range_0to1_observer,
     default_fixed_qparams_range_neg1to1_observer,
+    resize_as_saved,
 )
 
 __all__ = [
@@ -179,10 +180,7 @@ class FakeQuantize(FakeQuantizeBase):
         )
 
     def _load_from_state_dict(self, state_dict: Any, prefix: str, *args: Any) -> None:
-        for name in ("scale", "zero_point"):
-            saved = state_dict.get(prefix + name)
-            if saved is not None:
-                getattr(self, name).resize_(saved.shape)
+        resize_as_saved(self, state_dict, prefix, ("scale", "zero_point"))
         super()._load_from_state_dict(state_dict, prefix, *args)
 
 

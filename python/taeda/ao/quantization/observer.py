@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import warnings
 from collections import OrderedDict
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -206,11 +207,38 @@ def _is_seen(min_val: Tensor, max_val: Tensor) -> bool:
     return True
 
 
-class MinMaxObserver(UniformQuantizationObserverBase):
-    """The least and the largest of all numbers seen."""
+def resize_as_saved(module: Module, state: Any, prefix: str, names: Sequence[str]) -> None:
+    """Gives buffers the shapes of what a state dict has of them, before it is copied there."""
+    for name in names:
+        saved = state.get(prefix + name)
+        if saved is not None:
+            getattr(module, name).resize_(saved.shape)
+
+
+class _RangeObserver(UniformQuantizationObserverBase):
+    """The least and the largest number seen: one of each, or one for each index of a dimension."""
 
     min_val: Tensor
     max_val: Tensor
+
+    def _refuse_reduced_bytes(self, symmetric: Any) -> None:
+        if self.reduce_range and self.qscheme == symmetric and name_of(self.dtype) == "quint8":
+            raise NotImplementedError("Cannot reduce range for symmetric quantization for quint8")
+
+    def _see(self, least: Tensor, most: Tensor) -> None:
+        self.min_val.copy_(taeda.minimum(least, self.min_val))
+        self.max_val.copy_(taeda.maximum(most, self.max_val))
+
+    def calculate_qparams(self) -> _Parameters:  # type: ignore[override]
+        """The scales and the zero points for what was seen."""
+        return self._calculate_qparams(self.min_val, self.max_val)
+
+    def extra_repr(self) -> str:
+        return f"min_val={self.min_val}, max_val={self.max_val}"
+
+
+class MinMaxObserver(_RangeObserver):
+    """The least and the largest of all numbers seen."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         factory = kwargs.get("factory_kwargs") or {}
@@ -222,9 +250,7 @@ class MinMaxObserver(UniformQuantizationObserverBase):
             )
         self.register_buffer("min_val", taeda.tensor(float("inf"), **factory))
         self.register_buffer("max_val", taeda.tensor(float("-inf"), **factory))
-        is_full = self.qscheme == taeda.per_tensor_symmetric and self.reduce_range
-        if is_full and name_of(self.dtype) == "quint8":
-            raise NotImplementedError("Cannot reduce range for symmetric quantization for quint8")
+        self._refuse_reduced_bytes(taeda.per_tensor_symmetric)
 
     def forward(self, x_orig: Tensor) -> Tensor:
         """Looks at `x_orig` and returns it."""
@@ -232,17 +258,6 @@ class MinMaxObserver(UniformQuantizationObserverBase):
             least, most = taeda.aminmax(x_orig.detach().to(self.min_val.dtype))
             self._see(least, most)
         return x_orig
-
-    def _see(self, least: Tensor, most: Tensor) -> None:
-        self.min_val.copy_(taeda.minimum(least, self.min_val))
-        self.max_val.copy_(taeda.maximum(most, self.max_val))
-
-    def calculate_qparams(self) -> _Parameters:  # type: ignore[override]
-        """The scale and the zero point for what was seen."""
-        return self._calculate_qparams(self.min_val, self.max_val)
-
-    def extra_repr(self) -> str:
-        return f"min_val={self.min_val}, max_val={self.max_val}"
 
     def reset_min_max_vals(self) -> None:
         """Forgets what was seen."""
@@ -282,15 +297,12 @@ class MovingAverageMinMaxObserver(MinMaxObserver):
         self.max_val.copy_(self.max_val + constant * (most - self.max_val))
 
 
-class PerChannelMinMaxObserver(UniformQuantizationObserverBase):
+class PerChannelMinMaxObserver(_RangeObserver):
     """The least and the largest number of each index of a dimension.
 
     Args:
         ch_axis: the dimension.
     """
-
-    min_val: Tensor
-    max_val: Tensor
 
     def __init__(
         self,
@@ -322,11 +334,7 @@ class PerChannelMinMaxObserver(UniformQuantizationObserverBase):
         self.ch_axis = ch_axis
         self.register_buffer("min_val", taeda.tensor([], **(factory_kwargs or {})))
         self.register_buffer("max_val", taeda.tensor([], **(factory_kwargs or {})))
-        if self.qscheme == taeda.per_channel_symmetric and self.reduce_range:
-            if name_of(self.dtype) == "quint8":
-                raise NotImplementedError(
-                    "Cannot reduce range for symmetric quantization for quint8"
-                )
+        self._refuse_reduced_bytes(taeda.per_channel_symmetric)
 
     def forward(self, x_orig: Tensor) -> Tensor:
         """Looks at `x_orig` and returns it."""
@@ -342,17 +350,6 @@ class PerChannelMinMaxObserver(UniformQuantizationObserverBase):
                 self._see(least, most)
         return x_orig
 
-    def _see(self, least: Tensor, most: Tensor) -> None:
-        self.min_val.copy_(taeda.minimum(least, self.min_val))
-        self.max_val.copy_(taeda.maximum(most, self.max_val))
-
-    def calculate_qparams(self) -> _Parameters:  # type: ignore[override]
-        """The scales and the zero points for what was seen."""
-        return self._calculate_qparams(self.min_val, self.max_val)
-
-    def extra_repr(self) -> str:
-        return f"min_val={self.min_val}, max_val={self.max_val}"
-
     def reset_min_max_vals(self) -> None:
         """Forgets what was seen."""
         self.min_val.resize_(0)
@@ -362,10 +359,7 @@ class PerChannelMinMaxObserver(UniformQuantizationObserverBase):
         for old, new in _OLD_NAMES.items():
             if prefix + old in state_dict:
                 state_dict[prefix + new] = state_dict.pop(prefix + old)
-        for name in ("min_val", "max_val"):
-            saved = state_dict.get(prefix + name)
-            if saved is not None:
-                getattr(self, name).resize_(saved.shape)
+        resize_as_saved(self, state_dict, prefix, ("min_val", "max_val"))
         super()._load_from_state_dict(state_dict, prefix, *args)
 
 

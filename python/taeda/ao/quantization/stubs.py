@@ -8,28 +8,24 @@ from taeda import Tensor
 from taeda.nn import Module
 
 
-class QuantStub(Module):
+class _Boundary(Module):
+    """Returns its input; `prepare` and `convert` put something in its place."""
+
+    def __init__(self, qconfig: Any = None) -> None:
+        super().__init__()
+        if qconfig:
+            self.qconfig = qconfig
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x
+
+
+class QuantStub(_Boundary):
     """Observes what enters. `prepare` gives it the observer of its QConfig."""
 
-    def __init__(self, qconfig: Any = None) -> None:
-        super().__init__()
-        if qconfig:
-            self.qconfig = qconfig
 
-    def forward(self, x: Tensor) -> Tensor:
-        return x
-
-
-class DeQuantStub(Module):
+class DeQuantStub(_Boundary):
     """Marks where numbers leave."""
-
-    def __init__(self, qconfig: Any = None) -> None:
-        super().__init__()
-        if qconfig:
-            self.qconfig = qconfig
-
-    def forward(self, x: Tensor) -> Tensor:
-        return x
 
 
 class QuantWrapper(Module):
