@@ -1,10 +1,10 @@
 """When a worker that takes long is warned of, and when it is not."""
 
-import signal
 import time
 import warnings
 
 import pytest
+from tests.alarms import interrupted_after
 
 from taeda.utils import data
 from taeda.utils.data import DataLoader, _utils
@@ -41,10 +41,6 @@ class Hanging(data.Dataset):
         if i == 30:
             time.sleep(1000)
         return i
-
-
-def _interrupt(*_):
-    raise InterruptedError
 
 
 @pytest.mark.parametrize("method", ["fork", "forkserver", "spawn", "thread"])
@@ -104,15 +100,10 @@ def test_each_worker_is_warned_of_once_a_pass(monkeypatch):
     batches = iter(DataLoader(Hanging(), 4, num_workers=2, multiprocessing_context="fork"))
     for _ in range(7):
         next(batches)
-    old = signal.signal(signal.SIGALRM, _interrupt)
-    signal.setitimer(signal.ITIMER_REAL, 2.5)
-    try:
+    with interrupted_after(2.5):
         with pytest.warns(UserWarning, match="has been loading") as seen:
             with pytest.raises(InterruptedError):
                 next(batches)
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, old)
     assert len([w for w in seen if "has been" in str(w.message)]) == 1
     batches._shutdown_workers()
 

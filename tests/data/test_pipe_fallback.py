@@ -9,6 +9,7 @@ import termios
 import time
 
 import pytest
+from tests.alarms import interrupted_after
 
 import taeda
 from taeda.utils import data
@@ -97,24 +98,15 @@ def test_a_message_that_stops_arriving_ends_the_wait_in_time():
         os.kill(worker.pid, signal.SIGCONT)
 
 
-def _interrupt(*_):
-    raise InterruptedError
-
-
 def test_a_message_that_stops_arriving_is_warned_of(monkeypatch):
     batches, worker = begin(make())
     wait_until_it_writes(batches)
     monkeypatch.setattr(_utils, "HANG_WARNING_INTERVAL", 0.5)
     os.kill(worker.pid, signal.SIGSTOP)
-    old = signal.signal(signal.SIGALRM, _interrupt)
-    signal.setitimer(signal.ITIMER_REAL, 8)
-    try:
+    with interrupted_after(8):
         with pytest.warns(UserWarning, match=r"has been sending, batch \d \(index \d\) for"):
             with pytest.raises(InterruptedError):
                 list(batches)
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, old)
         os.kill(worker.pid, signal.SIGCONT)
     batches._shutdown_workers()
     assert not worker.is_alive()

@@ -14,6 +14,7 @@ import threading
 import time
 
 import pytest
+from tests.alarms import interrupted_after
 
 import taeda
 from taeda.utils import data
@@ -246,23 +247,14 @@ def test_a_hang_is_warned_of_with_the_stack(method, monkeypatch):
     monkeypatch.setattr(_utils, "HANG_WARNING_INTERVAL", 1.0)
     batches = iter(DataLoader(Faulty("hang"), 4, num_workers=2, multiprocessing_context=method))
     next(batches)
-    old = signal.signal(signal.SIGALRM, _interrupt)
-    signal.setitimer(signal.ITIMER_REAL, 6)
-    try:
+    with interrupted_after(6):
         with pytest.warns(UserWarning, match="loading sample 3 of batch 1") as seen:
             with pytest.raises(InterruptedError):
                 next(batches)
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, old)
     texts = [str(w.message) for w in seen if "has been loading" in str(w.message)]
     assert len(texts) == 1 and "in hang" in texts[0] and "(index 7)" in texts[0]
     batches._shutdown_workers()
     assert method == "thread" or not any(w.is_alive() for w in batches._workers)
-
-
-def _interrupt(*_):
-    raise InterruptedError
 
 
 def test_a_broken_persistent_loader_starts_again():

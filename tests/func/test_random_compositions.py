@@ -10,6 +10,7 @@ import random
 
 import numpy as np
 import pytest
+from tests.func.test_compositions import cube_function
 
 import taeda
 import taeda.utils.checkpoint
@@ -109,45 +110,26 @@ def steps_through_memory(t, x):
 
 
 @functools.cache
-def functions(t):
-    class Cube(t.autograd.Function):
-        generate_vmap_rule = True
+def cubes(t):
+    """With a generated rule for vmap, and with one of its own."""
+    cube = cube_function(t)
 
-        @staticmethod
-        def forward(x):
-            return x**3
-
-        @staticmethod
-        def setup_context(ctx, inputs, output):
-            ctx.save_for_backward(*inputs)
-            ctx.save_for_forward(*inputs)
-
-        @staticmethod
-        def backward(ctx, g):
-            (x,) = ctx.saved_tensors
-            return g * 3 * x * x
-
-        @staticmethod
-        def jvp(ctx, v):
-            (x,) = ctx.saved_tensors
-            return v * 3 * x * x
-
-    class CubeByRule(Cube):
+    class CubeByRule(cube):
         generate_vmap_rule = False
 
         @staticmethod
         def vmap(info, in_dims, x):
             return CubeByRule.apply(x), in_dims[0]
 
-    return Cube, CubeByRule
+    return cube, CubeByRule
 
 
 def a_function(t, x):
-    return functions(t)[0].apply(x * x) * x
+    return cubes(t)[0].apply(x * x) * x
 
 
 def a_function_with_a_rule(t, x):
-    return functions(t)[1].apply(x.sin()) * x
+    return cubes(t)[1].apply(x.sin()) * x
 
 
 PROGRAMS = [

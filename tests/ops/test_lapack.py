@@ -670,9 +670,9 @@ def test_column_major_arguments_are_read_as_they_lie() -> None:
     rng = np.random.default_rng(1)
     a = rng.standard_normal((2, 5, 5)) + 4 * np.eye(5)
     b = rng.standard_normal((2, 5, 3))
-    for turned in (False, True):
-        x = taeda.tensor(a.swapaxes(-1, -2).copy()).mT if turned else taeda.tensor(a)
-        y = taeda.tensor(b.swapaxes(-1, -2).copy()).mT if turned else taeda.tensor(b)
+    for transposed in (False, True):
+        x = taeda.tensor(a.swapaxes(-1, -2).copy()).mT if transposed else taeda.tensor(a)
+        y = taeda.tensor(b.swapaxes(-1, -2).copy()).mT if transposed else taeda.tensor(b)
         np.testing.assert_allclose(taeda.linalg.solve(x, y).numpy(), np.linalg.solve(a, b))
         np.testing.assert_allclose(taeda.linalg.inv(x).numpy(), np.linalg.inv(a))
         for upper in (False, True):

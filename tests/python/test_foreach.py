@@ -14,10 +14,10 @@ torch = pytest.importorskip("torch")
 NAMES = sorted(name for name in dir(torch) if name.startswith("_foreach"))
 
 
-def tensors(library: Any, dtype: str = "float32", turned: bool = False) -> list:
+def tensors(library: Any, dtype: str = "float32", flipped: bool = False) -> list:
     values = [np.array([[0.25, 0.5], [0.75, 1.25]]), np.full(3, 2.5)]
     made = [library.tensor(v.tolist(), dtype=library.float32) for v in values]
-    return [(x.flip(0) if turned else x).to(getattr(library, dtype)) for x in made]
+    return [(x.flip(0) if flipped else x).to(getattr(library, dtype)) for x in made]
 
 
 # Arguments after the first, as functions of the library.
@@ -30,14 +30,14 @@ FORMS: list[tuple] = [
     ([1.0],),
     (lambda t: t.tensor(2.0),),
     (lambda t: t.tensor([1.0, 2.0]),),
-    (lambda t: tensors(t, turned=True),),
-    (lambda t: tensors(t, turned=True), 3),
-    (lambda t: tensors(t, turned=True), 0.5),
-    (lambda t: tensors(t, turned=True), [0.1, 0.2]),
-    (lambda t: tensors(t, turned=True), lambda t: tensors(t)),
-    (lambda t: tensors(t, turned=True), lambda t: tensors(t), 2),
-    (lambda t: tensors(t, turned=True), lambda t: tensors(t), [1.0, 2.0]),
-    (lambda t: tensors(t, turned=True), lambda t: tensors(t), lambda t: t.tensor([1.0, 2.0])),
+    (lambda t: tensors(t, flipped=True),),
+    (lambda t: tensors(t, flipped=True), 3),
+    (lambda t: tensors(t, flipped=True), 0.5),
+    (lambda t: tensors(t, flipped=True), [0.1, 0.2]),
+    (lambda t: tensors(t, flipped=True), lambda t: tensors(t)),
+    (lambda t: tensors(t, flipped=True), lambda t: tensors(t), 2),
+    (lambda t: tensors(t, flipped=True), lambda t: tensors(t), [1.0, 2.0]),
+    (lambda t: tensors(t, flipped=True), lambda t: tensors(t), lambda t: t.tensor([1.0, 2.0])),
     ([],),
 ]
 
@@ -68,7 +68,7 @@ def test_every_form_does_what_pytorchs_does(name: str, dtype: str) -> None:
 
 
 def test_arguments_by_name_and_alpha() -> None:
-    x, y = tensors(taeda), tensors(taeda, turned=True)
+    x, y = tensors(taeda), tensors(taeda, flipped=True)
     for mine, a, b in zip(taeda._foreach_add(x, other=y, alpha=2), x, y, strict=True):
         np.testing.assert_allclose(mine.numpy(), a.numpy() + 2 * b.numpy())
     powers = taeda._foreach_pow(2.0, x)
