@@ -25,6 +25,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+import agreement
 from process import machine
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -149,9 +150,9 @@ def report(page: str, found: list[str]) -> str:
     rows = {text.split(" | ")[0]: text for text in re.findall(r"^\| [^|]+ \| .*$", ours, re.M)}
     rows |= {text.split(" | ")[0]: text for text in found}
     kept = [rows[key] for p in sorted(PROGRAMS.glob("*.py")) if (key := f"| {title(p)}") in rows]
-    good = sum(bool(re.search(r"^\| [^|]+ \| (the same|within [^|]+) \|", text)) for text in kept)
+    good = agreement.count(kept)["same"]
     today = datetime.date.today().isoformat()
-    return f"""# Programs on public packages
+    whole = f"""# Programs on public packages
 
 Made by `make programs` on {today}, {machine()}: the programs of `bench/programs`, unmodified,
 run by `python -m taeda` and by PyTorch. {good} of {len(kept)} print PyTorch's numbers (to
@@ -162,6 +163,7 @@ included.
 |---|---|---:|---:|---:|---:|
 {chr(10).join(kept)}
 """ + (f"\n{mark}{rest}" if mark else "")
+    return agreement.with_total(whole)
 
 
 def main() -> int:
@@ -176,8 +178,8 @@ def main() -> int:
         if any(part in program.name for part in wanted):
             rows.append(row(program, python, arguments.repetitions))
             print(rows[-1], flush=True)
-    page = ROOT / "docs" / "programs.md"
-    page.write_text(report(page.read_text(), rows))
+            page = ROOT / "docs" / "programs.md"
+            page.write_text(report(page.read_text(), rows))
     return 0
 
 

@@ -47,6 +47,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from pathlib import Path
 
+import agreement
 import checkouts
 import compare_programs
 
@@ -186,8 +187,8 @@ def first_apart(ours: list[str], theirs: list[str]) -> tuple[int, float]:
     return min(len(ours), len(theirs)), largest
 
 
-def compare(program: Program, python: Path, sources: str, log: Path) -> tuple[bool, str]:
-    """Whether both print the same numbers, and the program's row."""
+def compare(program: Program, python: Path, sources: str, log: Path) -> str:
+    """The program's row: whether both print the same numbers."""
     theirs, failed = program.outcome("torch", [sys.executable], sources)
     ours, error = program.outcome("taeda", [str(python), "-m", "taeda"], sources)
     log.with_suffix(".torch.log").write_text(f"{theirs}\n{failed}")
@@ -206,7 +207,7 @@ def compare(program: Program, python: Path, sources: str, log: Path) -> tuple[bo
     if program.reason and not same:
         text += f": {program.reason}"
     count = f"{len(numbers)} lines" if program.text else str(len(numbers))
-    return same, row(program, count, text)
+    return row(program, count, text)
 
 
 def perturbed(program: Program, sources: str, numbers: list[str], agree: int, log: Path) -> str:
@@ -215,14 +216,9 @@ def perturbed(program: Program, sources: str, numbers: list[str], agree: int, lo
         again, _ = program.outcome("torch", [sys.executable], sources, setting)
         log.with_suffix(f".{weights}.log").write_text(again)
         other, _ = first_apart(program.numbers(again), numbers)
-        if alike(agree, other):
+        if agreement.alike(agree, other):
             break
     return f"{CHANGED.format(weights)} the first {other}"
-
-
-def alike(agree: int, other: int) -> bool:
-    """Whether the first number apart comes at the soonest half as late as the other one."""
-    return 2 * agree >= other
 
 
 def row(program: Program, numbers: str, text: str) -> str:
@@ -242,20 +238,18 @@ def written(page: str) -> dict[str, str]:
     return {text.split("|")[1].strip(): text for text in rows}
 
 
-def report(page: str, found: dict[str, tuple[bool, str]], listed: list[Program]) -> str:
+def report(page: str, found: dict[str, str], listed: list[Program]) -> str:
     """The page with these rows; those of programs that were not run stay."""
     rows = written(page)
-    for _, text in found.values():
+    for text in found.values():
         rows[text.split("|")[1].strip()] = text
     parts = []
     for title, examples in (TITLE, False), (f"# {EXAMPLES}", True):
         chosen = [p for p in listed if (p.repository == EXAMPLES) == examples]
         texts = [rows[key] for p in chosen if (key := row(p, "", "").split("|")[1].strip()) in rows]
         ran = [text for text in texts if text.split("|")[4].strip()]
-        good = sum(bool(re.search(r"\| (within [^|]*|the same) \|$", text)) for text in ran)
-        changed = CHANGED.format(r"\w+")
-        parted = re.findall(rf"the first (\d+); {changed} the first (\d+)", "\n".join(ran))
-        soon = sum(alike(int(agree), int(other)) for agree, other in parted)
+        counts = agreement.count(ran)
+        good, soon = counts["same"], counts["soon"]
         parts.append(f"""{title}
 
 {INTRODUCTION[examples].format(good=good, ran=len(ran), alike=soon)}
@@ -263,7 +257,8 @@ def report(page: str, found: dict[str, tuple[bool, str]], listed: list[Program])
 {HEAD}
 {chr(10).join(texts)}
 """)
-    return page.partition(TITLE)[0].rstrip() + "\n\n" + "\n".join(parts)
+    whole = page.partition(TITLE)[0].rstrip() + "\n\n" + "\n".join(parts)
+    return agreement.with_total(whole)
 
 
 def main() -> int:
@@ -276,7 +271,7 @@ def main() -> int:
     compare_programs.packages(HERE / "requirements.txt", FOLDER / "packages")
     (FOLDER / "logs").mkdir(parents=True, exist_ok=True)
     listed = programs()
-    found = {}
+    found: dict[str, str] = {}
     for program in listed:
         if not any(fnmatch(program.name, pattern) for pattern in arguments.only.split(",")):
             continue
@@ -284,10 +279,10 @@ def main() -> int:
             log = FOLDER / "logs" / program.name
             found[program.name] = compare(program, python, arguments.sources, log)
         else:
-            found[program.name] = False, row(program, "", program.reason)
-        print(found[program.name][1], flush=True)
-    page = ROOT / "docs" / "programs.md"
-    page.write_text(report(page.read_text(), found, listed))
+            found[program.name] = row(program, "", program.reason)
+        print(found[program.name], flush=True)
+        page = ROOT / "docs" / "programs.md"  # after each: a run takes an hour
+        page.write_text(report(page.read_text(), found, listed))
     return 0
 
 

@@ -65,7 +65,7 @@ def names_of_torchvision() -> None:
 
 
 def old_names() -> None:
-    """Names and defaults of NumPy, Pillow and YAML when older programs were written."""
+    """Names and defaults of NumPy, SciPy, Pillow and YAML when older programs were written."""
     for old in (int, float, object):
         setattr(numpy, old.__name__, old)
     numpy.Inf = numpy.inf  # type: ignore[attr-defined]
@@ -83,6 +83,11 @@ def old_names() -> None:
         import PIL.Image
 
         PIL.Image.ANTIALIAS = PIL.Image.LANCZOS  # type: ignore[attr-defined]
+    with contextlib.suppress(ImportError):
+        import scipy.sparse.linalg
+
+        for name in ("scipy.sparse.linalg.eigen", "scipy.sparse.linalg.eigen.arpack"):
+            sys.modules[name] = scipy.sparse.linalg
     with contextlib.suppress(ImportError):
         import yaml
 

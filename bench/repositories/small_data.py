@@ -111,6 +111,17 @@ init = Image = Histogram = Nothing()
 """)
 
 
+def gym() -> None:
+    """A module `gym` beside the program: gymnasium's environments, seeded."""
+    Path("gym.py").write_text("""
+import gymnasium
+def make(name):
+    environment = gymnasium.make(name)
+    environment.reset(seed=0)
+    return environment
+""")
+
+
 def module(name: str, text: str) -> None:
     """A module beside the program, where a package is no longer to be had."""
     Path(f"{name}.py").write_text(text)
@@ -128,6 +139,14 @@ def text(file: str, lines: str) -> None:
             words.append(f"word{word}")
         sentences.append(" " + " ".join(words) + " \n")
     Path(file).write_text("".join(sentences))
+
+
+def sentence_pairs(file: str, lines: str) -> None:
+    """Two sentences in each line, of few words, the second about what the first is about."""
+    topics = random.integers(0, 20, int(lines))
+    words = [[f"word{20 * t + k}" for k in random.integers(0, 20, 14)] for t in topics]
+    pairs = [" ".join(w[:7]) + "\t" + " ".join(w[7:]) + "\n" for w in words]
+    Path(file).write_text("".join(pairs))
 
 
 def series(file: str, hours: str = "14400") -> None:
@@ -175,6 +194,23 @@ def utterances(root: str, speakers: str = "8") -> None:
         voice = random.normal(-40, 10, (1, 40, 1))
         spoken = voice + random.normal(0, 3, (6, 40, 180))
         np.save(folder / f"speaker{speaker}.npy", spoken.astype(np.float32))
+
+
+def voices(root: str, speakers: str = "6") -> None:
+    """Mel spectrograms (frames, 80) of speakers, and a list of their names and embeddings."""
+    import pickle
+
+    listed = []
+    for speaker in range(int(speakers)):
+        folder = Path(root) / f"voice{speaker}"
+        folder.mkdir(parents=True, exist_ok=True)
+        voice = random.random((1, 80)) * 0.6
+        names = [f"voice{speaker}/{index}.npy" for index in range(3)]
+        for name in names:
+            frames = voice + random.random((int(random.integers(50, 100)), 80)) * 0.4
+            np.save(Path(root) / name, frames.astype(np.float32))
+        listed.append([f"voice{speaker}", random.normal(0, 0.1, 32).astype(np.float32), *names])
+    (Path(root) / "train.pkl").write_bytes(pickle.dumps(listed))
 
 
 def vgg16(file: str) -> None:

@@ -54,11 +54,13 @@ def test_the_error_of_a_program_is_its_last_line(
 def test_rows_of_programs_that_were_not_run_stay(program: repositories.Program) -> None:
     other = repositories.Program("two", "c/d", "v2", "sums", run=["sum.py"])
     listed = [program, other]
-    first = {"one": (True, repositories.row(program, "8", "the same"))}
+    first = {"one": repositories.row(program, "8", "the same")}
     page = repositories.report("# Head\n\ntext\n", first, listed)
-    second = {"two": (False, repositories.row(other, "3", "the first 1"))}
+    second = {"two": repositories.row(other, "3", "the first 1")}
     page = repositories.report(page, second, listed)
-    assert page.startswith("# Head\n\ntext\n") and "1 of 2 print" in page.replace("\n", " ")
+    words = page.replace("\n", " ")
+    assert words.startswith("# Head  In all, 1 of 2 programs that ran (50.0 %) agree")
+    assert "say why.  text " in words and "1 of 2 print" in words
     assert "| a/b: counts | v1 | `count.py` | 8 | the same |" in page
 
 
@@ -104,7 +106,7 @@ def test_each_weight_is_changed_where_one_says_little(
     text = repositories.perturbed(program, "", numbers, agree, tmp_path / "log")
     assert text == f"PyTorch with {row}"
     other = repositories.row(program, "4", f"the first {agree}; {text}: a reason")
-    page = repositories.report("# Head\n", {"one": (False, other)}, [program])
+    page = repositories.report("# Head\n", {"one": other}, [program])
     assert "0 of 1 print PyTorch's numbers" in page and "digit; 1 part" in page
 
 
