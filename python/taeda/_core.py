@@ -196,7 +196,7 @@ def _members(name: str) -> dict[str, Any] | None:
             }
         case "_VariableFunctions":
             composed = ("taeda._functions.recurrent", "taeda._functions.layers")
-            lazy = [n for n, module in taeda._LAZY.items() if module in composed]
+            lazy = [n for n, module in vars(taeda)["_LAZY"].items() if module in composed]
             return {**table["torch"], **own, **{n: getattr(taeda, n) for n in lazy}}
         case "_autograd":
             return _saved_tensors()

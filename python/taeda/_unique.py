@@ -81,6 +81,6 @@ def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False)
 
 
 for _f in (unique, unique_consecutive, nonzero):
-    setattr(Tensor, _f.__name__, _overridable(_f.__wrapped__))
+    setattr(Tensor, _f.__name__, _overridable(vars(_f)["__wrapped__"]))
 
 __all__ = ["unique", "unique_consecutive", "nonzero"]

@@ -53,7 +53,7 @@ def generate(ops: list[Op]) -> dict[str, str]:
         "_C.pyi": _extension(names),
         "_operators.pyi": "\n".join([IMPORTS, *module(names, "torch", python)]),
         "return_types.pyi": _result_types(ops),
-        "__init__.pyi": _package(),
+        "__init__.pyi": _package(names),
         "nn/functional.pyi": _nn_functional(names),
     }
     for name in MODULES:
@@ -140,8 +140,9 @@ def _fields(kinds: dict[str, str]) -> list[str]:
     return [line for row in rows for line in row]
 
 
-def _package() -> str:
+def _package(names: Names) -> str:
     """taeda itself: what __init__.py imports, and what it loads when it is first read."""
+    private = [name for owner, name in names if owner == "torch" and name.startswith("_")]
     tree = sources.tree(PACKAGE / "__init__.py")
     out = [
         "# Generated from the package's __init__.py.",
@@ -149,11 +150,18 @@ def _package() -> str:
         "from taeda._C import *",
         "from taeda._operators import *",
         "from taeda.version import __version__ as __version__",
+        "from taeda._functional import _assert as _assert, _check as _check",
     ]
     for file in HANDWRITTEN:
         found = sources.functions(PACKAGE / file)
         out.append(_imported(f"taeda.{file.removesuffix('.py')}", found))
-    out += [_imported(m, names) for m, names in sources.names_by_module(tree, "_LAZY") if names]
+    lazy = sources.names_by_module(tree, "_LAZY")
+    defined = {name for _, found in lazy for name in found}
+    out.append(_imported("taeda._operators", [n for n in private if n not in defined]))
+    out += [_imported(m, found) for m, found in lazy if found]
+    # Dtypes whose names programs may mention, though no tensor has them.
+    nominal = sources.words(sources.tree(PACKAGE / "_missing" / "parts.py"), "_DTYPES")
+    out += [f"{name}: dtype" for name in sorted(nominal)] + ["class ScriptObject: ..."]
     out.append("from taeda.storage import TypedStorage as _TypedStorage")
     out += [f"class {row[2]}Storage(_TypedStorage): ..." for row in _dtypes()]
     parts = sources.words(tree, "_SUBMODULES") | sources.words(tree, "_NOT_TORCHS")

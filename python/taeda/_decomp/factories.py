@@ -42,7 +42,7 @@ def ones_like(x: Tensor, **options: Any) -> Tensor:
 
 
 def _new(x: Tensor, size: Sequence[int], value: Any, options: dict[str, Any]) -> Tensor:
-    known = {"dtype": x.dtype, "device": x.device} | _known(options)
+    known: dict[str, Any] = {"dtype": x.dtype, "device": x.device, **_known(options)}
     return taeda.full(size, value, **known)
 
 
@@ -67,7 +67,7 @@ def new_full(x: Tensor, size: Sequence[int], fill_value: Any, **options: Any) ->
 @of("new_empty")
 def new_empty(x: Tensor, size: Sequence[int], **options: Any) -> Tensor:
     """Memory for another tensor's dtype, on its device."""
-    known = {"dtype": x.dtype, "device": x.device} | _known(options)
+    known: dict[str, Any] = {"dtype": x.dtype, "device": x.device, **_known(options)}
     return taeda.empty(size, **known)
 
 
@@ -77,7 +77,8 @@ def empty_like(x: Tensor, **options: Any) -> Tensor:
     options = _known(options)
     keep = options.pop("memory_format", taeda.preserve_format) == taeda.preserve_format
     known = {"dtype": x.dtype, "device": x.device} | options
-    by_stride = sorted(range(x.dim()), key=lambda d: (-x.stride(d), -x.shape[d]))
+    strides = x.stride()
+    by_stride = sorted(range(x.dim()), key=lambda d: (-strides[d], -x.shape[d]))
     order = by_stride if keep else list(range(x.dim()))
     return taeda.ops.aten.empty_permuted.default(list(x.shape), order, **known)
 

@@ -10,7 +10,7 @@ from taeda.autograd.profiler import record_function
 def _enter(name: str, args: str | None = None) -> Tensor:
     """Enters a block; returns a tensor without meaning that carries it."""
     handle = taeda.empty(0, dtype=taeda.uint8)
-    handle._block = record_function(name, args).__enter__()
+    vars(handle)["_block"] = record_function(name, args).__enter__()
     return handle
 
 

@@ -36,7 +36,7 @@ def _names() -> set[str]:
     return {
         *_C._functions["torch"],
         *(n for n in vars(taeda) if not n.startswith("_")),
-        *taeda._LAZY,
+        *vars(taeda)["_LAZY"],
     }
 
 

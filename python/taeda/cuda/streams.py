@@ -160,7 +160,7 @@ def get_stream_from_external(data_ptr: int, device: Any = None) -> Stream:
     return ExternalStream(data_ptr, device)
 
 
-def set_stream(stream: Stream | None) -> None:
+def set_stream(stream: _streams.Stream | None) -> None:
     """Makes a stream, and its device, current; `with torch.cuda.stream(s):` also restores."""
     if stream is not None:
         _C._cuda_set_current_stream(stream.device_index, stream.stream_id)

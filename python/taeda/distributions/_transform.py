@@ -272,7 +272,7 @@ class ComposeTransform(Transform):
         return f"{self.__class__.__name__}(\n    {parts}\n)"
 
 
-identity_transform = ComposeTransform([])
+identity_transform: Transform = ComposeTransform([])
 
 
 class IndependentTransform(Transform):

@@ -43,7 +43,10 @@ class LKJCholesky(Expandable, Distribution):
         (self.concentration,) = broadcast_all(concentration)
         # Row i has a squared length off the diagonal of Beta(i / 2, eta + (dim - 1 - i) / 2).
         marginal = self.concentration + 0.5 * (dim - 2)
-        like = {"dtype": self.concentration.dtype, "device": self.concentration.device}
+        like: dict[str, Any] = {
+            "dtype": self.concentration.dtype,
+            "device": self.concentration.device,
+        }
         offset = taeda.arange(dim - 1, **like)
         offset = taeda.cat([offset.new_zeros((1,)), offset])
         self._beta = Beta(offset + 0.5, marginal.unsqueeze(-1) - 0.5 * offset)

@@ -264,7 +264,11 @@ def norm(
     """
     data = filled("norm", input, mask, ord)
     return taeda.linalg.vector_norm(
-        data, ord, dims(dim, input.ndim), bool(keepdim), dtype=dtype or input.dtype
+        data,
+        2.0 if ord is None else ord,
+        dims(dim, input.ndim),
+        bool(keepdim),
+        dtype=dtype or input.dtype,
     )
 
 

@@ -188,7 +188,8 @@ def _normalization(function: Callable) -> Callable:
     return rule
 
 
-_RULES["layer_norm"], _RULES["rms_norm"] = map(_normalization, (F.layer_norm, F.rms_norm))
+_RULES["layer_norm"] = _normalization(F.layer_norm)
+_RULES["rms_norm"] = _normalization(F.rms_norm)
 
 
 def _softmax_rule(function: Callable) -> Callable:

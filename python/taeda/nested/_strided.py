@@ -60,7 +60,7 @@ class StridedNestedTensor(Tensor):
     ndimension = dim
     ndim = property(dim)
 
-    def size(self, dim: int | None = None) -> int:
+    def size(self, dim: int | None = None) -> Any:
         """The size of a dimension in which all tensors agree."""
         if dim is None:
             return self.shape

@@ -155,7 +155,7 @@ class NestedTensor(Tensor):
         self._values.requires_grad = value
 
     @property
-    def grad(self) -> NestedTensor | None:
+    def grad(self) -> Tensor | None:
         """The values' gradient, nested."""
         return None if self._values.grad is None else self._like(self._values.grad)
 
@@ -163,8 +163,8 @@ class NestedTensor(Tensor):
     def grad(self, value: Any) -> None:
         self._values.grad = value._values if isinstance(value, NestedTensor) else value
 
-    @property
-    def data(self) -> NestedTensor:
+    @property  # which nobody assigns
+    def data(self) -> Tensor:  # type: ignore[override]
         """Without history."""
         return self._like(self._values.data)
 

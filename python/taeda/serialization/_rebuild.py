@@ -161,12 +161,12 @@ def _rebuild_sparse_tensor(layout: Any, data: Any) -> Tensor:
     if len(parts) != (2 if coo else 3) or not all(isinstance(p, Tensor) for p in parts):
         raise RuntimeError("load: a sparse tensor's parts are not tensors")
     size = _numbers(tuple(size) if isinstance(size, taeda.Size) else size, "size", "load")
+    make: Callable[..., Any] = taeda.sparse_compressed_tensor
+    options: dict[str, Any] = {"layout": layout}
     if coo:
-        is_coalesced = _flag(data[3]) if len(data) == 4 else False
-        return taeda.sparse_coo_tensor(
-            *parts, size, check_invariants=True, is_coalesced=is_coalesced
-        )
-    return taeda.sparse_compressed_tensor(*parts, size, layout=layout, check_invariants=True)
+        make = taeda.sparse_coo_tensor
+        options = {"is_coalesced": _flag(data[3]) if len(data) == 4 else False}
+    return make(*parts, size, check_invariants=True, **options)
 
 
 REBUILD: dict[str, Callable[..., Any]] = {

@@ -18,11 +18,12 @@ def _is_integral(dtype: Any) -> bool:
 
 def _range(dtype: Any, low: float | None, high: float | None) -> tuple[float, float]:
     """The bounds, with the defaults for the dtype, and within what it can hold."""
+    bounds: tuple[float, float] = (0, 2)
     if dtype == taeda.bool:
-        defaults, bounds = (0, 2), (0, 2)
+        defaults = (0, 2)
     elif _is_integral(dtype):
-        info = taeda.iinfo(dtype)
-        defaults, bounds = (-9 if dtype.is_signed else 0, 10), (info.min, info.max)
+        whole = taeda.iinfo(dtype)
+        defaults, bounds = (-9 if dtype.is_signed else 0, 10), (whole.min, whole.max)
     else:
         real = dtype.to_real() if dtype.is_complex else dtype
         info = taeda.finfo(real)

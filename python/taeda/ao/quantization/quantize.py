@@ -113,8 +113,9 @@ def _add_observer_(
         if kind is nn.Dropout:
             continue
         if isinstance(child, FXFloatFunctional):
-            if getattr(child, "qconfig", None) is not None:
-                child.activation_post_process = _made(child.qconfig.activation, device)
+            config: Any = getattr(child, "qconfig", None)
+            if config is not None:
+                child.activation_post_process = _made(config.activation, device)
         elif isinstance(child, _FusedModule) or kind in whole:
             _observe(child, device)
         elif child.training and type(child) in DEFAULT_MODULE_TO_ACT_POST_PROCESS:

@@ -58,8 +58,10 @@ class _Where(taeda.autograd.Function):
     def forward(ctx: Any, condition: Tensor, self: Any, other: Any) -> MaskedTensor:
         ctx.condition = condition
         parts = [_with_mask(value, condition) for value in (self, other)]
-        data, mask = zip(*parts, strict=True)
-        return MaskedTensor(taeda.where(condition, *data), taeda.where(condition, *mask))
+        (data, mask), (other_data, other_mask) = parts
+        return MaskedTensor(
+            taeda.where(condition, data, other_data), taeda.where(condition, mask, other_mask)
+        )
 
     @staticmethod
     def backward(ctx: Any, grad: MaskedTensor) -> Any:

@@ -20,9 +20,9 @@ _scaled_dot_product_attention = raw("scaled_dot_product_attention")
 def _canonical_mask(
     mask: Tensor | None,
     mask_name: str,
-    other_type: object,
+    other_type: taeda.dtype | None,
     other_name: str,
-    target_type: object,
+    target_type: taeda.dtype | None,
     check_other: bool = True,
 ) -> Tensor | None:
     """A mask as numbers to add: -inf where a boolean mask is true."""
@@ -42,7 +42,7 @@ def _canonical_mask(
     return mask
 
 
-def _none_or_dtype(tensor: Tensor | None) -> object:
+def _none_or_dtype(tensor: Tensor | None) -> taeda.dtype | None:
     return None if tensor is None else tensor.dtype
 
 

@@ -93,7 +93,7 @@ if TYPE_CHECKING:
             kernel_size: int | Sequence[int],
             stride: int | Sequence[int] | None = None,
             padding: int | Sequence[int] = 0,
-            output_size: Sequence[int] | None = None,
+            output_size: int | Sequence[int | None] | None = None,
         ) -> Tensor: ...
 
 

@@ -528,7 +528,7 @@ class LSTM(RNNBase):
         return _recurrence.lstm_step(x, state, weights)
 
     def _zero_state(self, input: Tensor, batch: int) -> tuple:
-        options = {"dtype": input.dtype, "device": input.device}
+        options: dict[str, Any] = {"dtype": input.dtype, "device": input.device}
         return (
             taeda.zeros(self._hidden_shape(batch), **options),
             taeda.zeros(self._hidden_shape(batch, cell=True), **options),

@@ -309,6 +309,9 @@ class _TransformerLayer(Module):
     """The activation's bookkeeping that encoder and decoder layers share."""
 
     activation: Any
+    linear1: Module
+    linear2: Module
+    dropout: Module
 
     def _set_activation(self, activation: str | Callable[[Tensor], Tensor]) -> None:
         if isinstance(activation, str):

@@ -293,6 +293,6 @@ def random_split(
                 )
     if sum(lengths) != count:
         raise ValueError("Sum of input lengths does not equal the length of the input dataset!")
-    indices = taeda.randperm(sum(lengths), generator=generator).tolist()
+    indices = taeda.randperm(count, generator=generator).tolist()
     ends = itertools.accumulate(lengths)
     return [Subset(dataset, indices[end - n : end]) for end, n in zip(ends, lengths)]
