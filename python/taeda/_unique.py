@@ -80,7 +80,8 @@ def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False)
     return _functions["_nonzero"](input)
 
 
-for _f in (unique, unique_consecutive, nonzero):
-    setattr(Tensor, _f.__name__, _overridable(vars(_f)["__wrapped__"]))
+_ours: list[Any] = [unique, unique_consecutive, nonzero]
+for _f in _ours:
+    setattr(Tensor, _f.__name__, _overridable(_f.__wrapped__))
 
 __all__ = ["unique", "unique_consecutive", "nonzero"]

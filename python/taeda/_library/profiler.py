@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import taeda
 from taeda import _C, Tensor
 from taeda.autograd.profiler import record_function
@@ -9,8 +11,8 @@ from taeda.autograd.profiler import record_function
 
 def _enter(name: str, args: str | None = None) -> Tensor:
     """Enters a block; returns a tensor without meaning that carries it."""
-    handle = taeda.empty(0, dtype=taeda.uint8)
-    vars(handle)["_block"] = record_function(name, args).__enter__()
+    handle: Any = taeda.empty(0, dtype=taeda.uint8)
+    handle._block = record_function(name, args).__enter__()
     return handle
 
 

@@ -74,6 +74,16 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
 
     1 for linear, convolutions and sigmoid; 5/3 for tanh; sqrt(2) for relu;
     sqrt(2 / (1 + param^2)) for leaky_relu; 3/4 for selu.
+
+    Args:
+        nonlinearity: its name in nn.functional.
+        param: the slope of ``leaky_relu`` below 0; None: 0.01.
+
+    Raises:
+        ValueError: another name, or a slope that is no number.
+
+    >>> torch.nn.init.calculate_gain("leaky_relu", 0.2)
+    1.3867504905630728
     """
     if _UNIT_GAIN.fullmatch(nonlinearity):
         return 1
@@ -96,13 +106,34 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
 
 @_C._overridable
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Tensor:
-    """Uniform in ``[a, b)``."""
+    """Fills the tensor with numbers that are uniform in ``[a, b)``.
+
+    Args:
+        tensor: what is filled; nothing is recorded for its gradient.
+        a, b: the bounds.
+        generator: of the random numbers; None: the default one.
+
+    >>> w = torch.nn.init.uniform_(torch.empty(3, 5), -1, 1)
+    >>> bool((w.abs() <= 1).all())
+    True
+    """
     return _no_grad_uniform_(tensor, a, b, generator)
 
 
 @_C._overridable
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Tensor:
-    """Normal with the given mean and standard deviation."""
+    """Fills the tensor with normally distributed numbers.
+
+    Args:
+        tensor: what is filled; nothing is recorded for its gradient.
+        mean: their mean.
+        std: their standard deviation.
+        generator: of the random numbers; None: the default one.
+
+    >>> torch.nn.init.normal_(torch.empty(2, 3), mean=5, std=0)
+    tensor([[5., 5., 5.],
+            [5., 5., 5.]])
+    """
     return _no_grad_normal_(tensor, mean, std, generator)
 
 
@@ -136,7 +167,20 @@ def trunc_normal_(
     b: float = 2.0,
     generator: Any = None,
 ) -> Tensor:
-    """Normal, restricted to ``[a, b]``, by rejection."""
+    """Fills the tensor with normally distributed numbers, of which those outside of ``[a, b]`` are
+    drawn again. This is best where the mean lies between the bounds.
+
+    Args:
+        tensor: what is filled; nothing is recorded for its gradient.
+        mean: the mean before the restriction.
+        std: the standard deviation before the restriction.
+        a, b: the bounds, absolute and not counted in standard deviations.
+        generator: of the random numbers; None: the default one.
+
+    >>> w = torch.nn.init.trunc_normal_(torch.empty(100), std=0.02, a=-0.04, b=0.04)
+    >>> bool((w.abs() <= 0.04).all())
+    True
+    """
     return _no_grad_trunc_normal_(tensor, mean, std, a, b, generator)
 
 
@@ -172,25 +216,46 @@ def _reject_uniform(
 
 @_C._overridable
 def constant_(tensor: Tensor, val: float) -> Tensor:
-    """All elements ``val``."""
+    """Fills the tensor with the number ``val``, outside of autograd.
+
+    >>> torch.nn.init.constant_(torch.empty(3), 0.3)
+    tensor([0.3000, 0.3000, 0.3000])
+    """
     return _no_grad_fill_(tensor, val)
 
 
 @_C._hint_keywords
 def ones_(tensor: Tensor) -> Tensor:
-    """All elements 1."""
+    """Fills the tensor with ones, outside of autograd: the scale of a normalization.
+
+    >>> torch.nn.init.ones_(torch.empty(3))
+    tensor([1., 1., 1.])
+    """
     return _no_grad_fill_(tensor, 1.0)
 
 
 @_C._hint_keywords
 def zeros_(tensor: Tensor) -> Tensor:
-    """All elements 0."""
+    """Fills the tensor with zeros, outside of autograd: as most layers' biases begin.
+
+    >>> torch.nn.init.zeros_(torch.empty(3))
+    tensor([0., 0., 0.])
+    """
     return _no_grad_zero_(tensor)
 
 
 @_C._hint_keywords
 def eye_(tensor: Tensor) -> Tensor:
-    """The identity matrix."""
+    """Fills a matrix with the identity, so that a linear layer begins by passing its inputs
+    through; of a matrix that is not square, as many of them as fit.
+
+    Raises:
+        ValueError: the tensor has not two dimensions.
+
+    >>> torch.nn.init.eye_(torch.empty(2, 3))
+    tensor([[1., 0., 0.],
+            [0., 1., 0.]])
+    """
     if tensor.dim() != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
     with taeda.no_grad():
@@ -201,7 +266,24 @@ def eye_(tensor: Tensor) -> Tensor:
 
 @_C._hint_keywords
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
-    """Convolution weights that pass as many channels through unchanged as there are."""
+    """Fills a convolution's weight with kernels that have a 1 in the middle, so that it begins by
+    passing as many channels through unchanged as there are.
+
+    Args:
+        tensor: a weight with 3, 4 or 5 dimensions.
+        groups: those of the convolution, each of which passes its own channels through.
+
+    Raises:
+        ValueError: other numbers of dimensions, or output channels that ``groups`` does not
+            divide.
+
+    >>> torch.nn.init.dirac_(torch.empty(2, 2, 3))
+    tensor([[[0., 1., 0.],
+             [0., 0., 0.]],
+    <BLANKLINE>
+            [[0., 0., 0.],
+             [0., 1., 0.]]])
+    """
     if tensor.dim() not in (3, 4, 5):
         raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")
     sizes = tensor.size()
@@ -237,7 +319,19 @@ def _calculate_correct_fan(tensor: Tensor, mode: str) -> int:
 
 @_C._hint_keywords
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
-    """Uniform with variance ``gain^2 * 2 / (fan_in + fan_out)`` (Glorot & Bengio, 2010)."""
+    """Fills a weight with numbers from ``U(-a, a)``, ``a = gain sqrt(6 / (fan_in + fan_out))``:
+    signals and gradients keep their variance through a linear layer (Glorot and Bengio 2010).
+
+    Args:
+        tensor: a weight ``(out, in, ...)`` with at least two dimensions; ``fan_in`` counts the
+        inputs that make one output, ``fan_out`` the outputs that one input reaches.
+        gain: a factor for the nonlinearity that follows, see `calculate_gain`.
+        generator: of the random numbers; None: the default one.
+
+    >>> gain = torch.nn.init.calculate_gain("tanh")
+    >>> torch.nn.init.xavier_uniform_(torch.empty(3, 5), gain).shape
+    torch.Size([3, 5])
+    """
     fan_in, fan_out = _calculate_fan_in_and_fan_out(tensor)
     std = gain * math.sqrt(2.0 / float(fan_in + fan_out))
     bound = math.sqrt(3.0) * std
@@ -246,7 +340,20 @@ def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) ->
 
 @_C._hint_keywords
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
-    """Normal with variance ``gain^2 * 2 / (fan_in + fan_out)`` (Glorot & Bengio, 2010)."""
+    """Fills a weight with numbers from ``N(0, std^2)``, ``std = gain sqrt(2 / (fan_in +
+    fan_out))``: signals and gradients keep their variance through a linear layer (Glorot and
+    Bengio 2010).
+
+    Args:
+        tensor: a weight ``(out, in, ...)`` with at least two dimensions; ``fan_in`` counts the
+        inputs that make one output, ``fan_out`` the outputs that one input reaches.
+        gain: a factor for the nonlinearity that follows, see `calculate_gain`.
+        generator: of the random numbers; None: the default one.
+
+    >>> gain = torch.nn.init.calculate_gain("tanh")
+    >>> torch.nn.init.xavier_normal_(torch.empty(3, 5), gain).shape
+    torch.Size([3, 5])
+    """
     fan_in, fan_out = _calculate_fan_in_and_fan_out(tensor)
     std = gain * math.sqrt(2.0 / float(fan_in + fan_out))
     return _no_grad_normal_(tensor, 0.0, std, generator)
@@ -269,7 +376,21 @@ def kaiming_uniform_(
     nonlinearity: str = "leaky_relu",
     generator: Any = None,
 ) -> Tensor:
-    """Uniform with variance ``gain^2 / fan``, for rectifiers of slope ``a`` (He et al., 2015)."""
+    """Fills a weight with numbers from ``U(-b, b)``, ``b = gain sqrt(3 / fan)``: signals keep
+    their variance through layers with rectifiers (He, Zhang, Ren and Sun 2015).
+
+    Args:
+        tensor: a weight ``(out, in, ...)`` with at least two dimensions.
+        a: the slope of the rectifier that follows for numbers below 0; only ``leaky_relu``
+            reads it.
+        mode: ``"fan_in"`` keeps the variance of what goes forward, ``"fan_out"`` that of
+            gradients.
+        nonlinearity: whose gain it is, see `calculate_gain`.
+        generator: of the random numbers; None: the default one.
+
+    >>> torch.nn.init.kaiming_uniform_(torch.empty(3, 5), nonlinearity="relu").shape
+    torch.Size([3, 5])
+    """
     std = _kaiming_std(tensor, a, mode, nonlinearity)
     if std is None:
         return tensor
@@ -285,7 +406,21 @@ def kaiming_normal_(
     nonlinearity: str = "leaky_relu",
     generator: Any = None,
 ) -> Tensor:
-    """Normal with variance ``gain^2 / fan``, for rectifiers of slope ``a`` (He et al., 2015)."""
+    """Fills a weight with numbers from ``N(0, std^2)``, ``std = gain / sqrt(fan)``: signals keep
+    their variance through layers with rectifiers (He, Zhang, Ren and Sun 2015).
+
+    Args:
+        tensor: a weight ``(out, in, ...)`` with at least two dimensions.
+        a: the slope of the rectifier that follows for numbers below 0; only ``leaky_relu``
+            reads it.
+        mode: ``"fan_in"`` keeps the variance of what goes forward, ``"fan_out"`` that of
+            gradients.
+        nonlinearity: whose gain it is, see `calculate_gain`.
+        generator: of the random numbers; None: the default one.
+
+    >>> torch.nn.init.kaiming_normal_(torch.empty(3, 5), nonlinearity="relu").shape
+    torch.Size([3, 5])
+    """
     std = _kaiming_std(tensor, a, mode, nonlinearity)
     if std is None:
         return tensor
@@ -294,7 +429,18 @@ def kaiming_normal_(
 
 @_C._hint_keywords
 def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tensor:
-    """A (semi-)orthogonal matrix; further dimensions are flattened (Saxe et al., 2013)."""
+    """Fills a weight with a random matrix whose rows, or columns where there are fewer of them,
+    are orthonormal (Saxe, McClelland and Ganguli 2013).
+
+    Args:
+        tensor: at least two dimensions, of which all but the first count as columns.
+        gain: a factor for the whole matrix.
+        generator: of the random numbers; None: the default one.
+
+    >>> w = torch.nn.init.orthogonal_(torch.empty(3, 5))
+    >>> torch.allclose(w @ w.T, torch.eye(3), atol=1e-6)
+    True
+    """
     if tensor.dim() < 2:
         raise ValueError("Only tensors with 2 or more dimensions are supported")
     if tensor.numel() == 0:
@@ -328,7 +474,19 @@ def _orthonormal(a: Tensor) -> Tensor:
 
 @_C._hint_keywords
 def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any = None) -> Tensor:
-    """Normal, with a fraction ``sparsity`` of each column zero (Martens, 2010)."""
+    """Fills a matrix with normally distributed numbers of mean 0, and sets a fraction ``sparsity``
+    of each column to 0 (Martens 2010).
+
+    Args:
+        tensor: a matrix; nothing is recorded for its gradient.
+        sparsity: which fraction of a column, rounded up to whole elements, is 0.
+        std: the standard deviation of the others.
+        generator: of the random numbers; None: the default one.
+
+    >>> w = torch.nn.init.sparse_(torch.empty(10, 2), sparsity=0.3)
+    >>> (w == 0).sum(0)
+    tensor([3, 3])
+    """
     if tensor.dim() != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
     rows, cols = tensor.shape
@@ -353,7 +511,9 @@ def _make_deprecate(function: Callable) -> Callable:
         return function(*args, **kwargs)
 
     renamed.__name__ = renamed.__qualname__ = old_name
-    renamed.__doc__ = f"The old name of ``{new_name}``."
+    renamed.__doc__ = (
+        f"The old name of `{new_name}`; warns that it is deprecated.\n\n{function.__doc__}"
+    )
     return renamed
 
 

@@ -38,7 +38,21 @@ def get_total_norm(
     error_if_nonfinite: bool = False,
     foreach: bool | None = None,
 ) -> Tensor:
-    """The p-norm of all elements of ``tensors`` together."""
+    """The norm of all elements of ``tensors`` together, as if they were one vector. Nothing is
+    recorded for its gradient.
+
+    Args:
+        tensors: one tensor or several, gradients as a rule.
+        norm_type: the order p; ``inf`` is the largest absolute value.
+        error_if_nonfinite: whether a norm that is NaN or infinite is an error.
+        foreach: accepted as in PyTorch; there is one way to compute it here.
+
+    Raises:
+        RuntimeError: ``error_if_nonfinite``, and the norm is NaN or infinite.
+
+    >>> torch.nn.utils.get_total_norm([torch.tensor([3.0]), torch.tensor([4.0])])
+    tensor(5.)
+    """
     tensors = [tensors] if isinstance(tensors, Tensor) else list(tensors)
     norm_type = float(norm_type)
     if not tensors:
@@ -50,8 +64,9 @@ def get_total_norm(
             "or clip the others."
         )
     device = tensors[0].device
-    norms = [taeda.linalg.vector_norm(t, norm_type).to(device) for t in tensors]
-    total_norm = taeda.linalg.vector_norm(taeda.stack(norms), norm_type)
+    with taeda.no_grad():
+        norms = [taeda.linalg.vector_norm(t, norm_type).to(device) for t in tensors]
+        total_norm = taeda.linalg.vector_norm(taeda.stack(norms), norm_type)
     if error_if_nonfinite and not math.isfinite(float(total_norm)):
         raise RuntimeError(
             f"The total norm of order {norm_type} for gradients from "
@@ -69,7 +84,21 @@ def clip_grads_with_norm_(
     total_norm: Tensor,
     foreach: bool | None = None,
 ) -> None:
-    """Scales gradients whose norm is ``total_norm`` down to ``max_norm``, in place."""
+    """Multiplies gradients by ``max_norm / (total_norm + 1e-6)``, in place, where that is below 1.
+
+    Args:
+        parameters: one parameter or several; those without a gradient are passed over.
+        max_norm: what the norm is to be at most.
+        total_norm: the norm that it is, from `get_total_norm`: also one over other processes'
+            parts.
+        foreach: accepted as in PyTorch.
+
+    >>> p = torch.nn.Parameter(torch.zeros(2))
+    >>> p.grad = torch.tensor([3.0, 4.0])
+    >>> torch.nn.utils.clip_grads_with_norm_(p, 1.0, torch.tensor(5.0))
+    >>> p.grad
+    tensor([0.6000, 0.8000])
+    """
     with taeda.no_grad():
         parameters = [parameters] if isinstance(parameters, Tensor) else parameters
         grads = [p.grad for p in parameters if p.grad is not None]
@@ -89,7 +118,28 @@ def clip_grad_norm_(
     error_if_nonfinite: bool = False,
     foreach: bool | None = None,
 ) -> Tensor:
-    """Scales gradients so that their norm together is at most ``max_norm``; returns the norm."""
+    """Scales gradients so that their norm, of all together as one vector, is at most ``max_norm``
+    (Pascanu, Mikolov and Bengio 2013). To be called between ``backward()`` and the optimizer's
+    step.
+
+    Args:
+        parameters: one parameter or several; those without a gradient are passed over.
+        max_norm: what the norm is to be at most.
+        norm_type: the order of the norm; ``inf`` is the largest absolute value.
+        error_if_nonfinite: whether a norm that is NaN or infinite is an error.
+        foreach: accepted as in PyTorch.
+
+    Returns:
+        the norm as it was before.
+
+    Raises:
+        RuntimeError: ``error_if_nonfinite``, and the norm is NaN or infinite.
+
+    >>> p = torch.nn.Parameter(torch.zeros(2))
+    >>> p.grad = torch.tensor([3.0, 4.0])
+    >>> torch.nn.utils.clip_grad_norm_(p, max_norm=1.0), p.grad
+    (tensor(5.), tensor([0.6000, 0.8000]))
+    """
     with taeda.no_grad():
         parameters = _parameter_list(parameters)
         grads = [p.grad for p in parameters if p.grad is not None]
@@ -99,7 +149,9 @@ def clip_grad_norm_(
 
 
 def clip_grad_norm(*args: Any, **kwargs: Any) -> Tensor:
-    """The old name of ``clip_grad_norm_``."""
+    """The old name of `clip_grad_norm_`, which takes the same arguments; warns that it is
+    deprecated.
+    """
     warnings.warn(
         "`torch.nn.utils.clip_grad_norm` is now deprecated "
         "in favor of `torch.nn.utils.clip_grad_norm_`.",
@@ -113,7 +165,19 @@ def clip_grad_norm(*args: Any, **kwargs: Any) -> Tensor:
 def clip_grad_value_(
     parameters: Tensor | Iterable[Tensor], clip_value: float, foreach: bool | None = None
 ) -> None:
-    """Clamps every gradient element to ``[-clip_value, clip_value]``, in place."""
+    """Clamps each element of the gradients to ``[-clip_value, clip_value]``, in place.
+
+    Args:
+        parameters: one parameter or several; those without a gradient are passed over.
+        clip_value: the largest absolute value that is left.
+        foreach: accepted as in PyTorch.
+
+    >>> p = torch.nn.Parameter(torch.zeros(2))
+    >>> p.grad = torch.tensor([3.0, -0.1])
+    >>> torch.nn.utils.clip_grad_value_(p, 1.0)
+    >>> p.grad
+    tensor([ 1.0000, -0.1000])
+    """
     parameters = [parameters] if isinstance(parameters, Tensor) else parameters
     clip_value = float(clip_value)
     with taeda.no_grad():

@@ -19,7 +19,18 @@ def _check_device(param: Tensor, first: object) -> object:
 
 
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
-    """All elements of all parameters, one after the other."""
+    """All elements of all parameters, one after the other, as one vector that gradients flow
+    through.
+
+    Args:
+        parameters: those of a model, in their order.
+
+    Raises:
+        TypeError: they lie on different devices.
+
+    >>> torch.nn.utils.parameters_to_vector(torch.nn.Linear(2, 3).parameters()).shape
+    torch.Size([9])
+    """
     device = None
     parts = []
     for param in parameters:
@@ -29,7 +40,21 @@ def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
 
 
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
-    """Sets parameters to slices of ``vec``, sharing its memory."""
+    """The inverse of `parameters_to_vector`: sets parameters to slices of ``vec``, whose memory
+    they share from then on.
+
+    Args:
+        vec: as many elements as all parameters have.
+        parameters: those of a model, in their order.
+
+    Raises:
+        TypeError: ``vec`` is no tensor, or the parameters lie on different devices.
+
+    >>> model = torch.nn.Linear(2, 1)
+    >>> torch.nn.utils.vector_to_parameters(torch.arange(3.0), model.parameters())
+    >>> model.weight.data, model.bias.data
+    (tensor([[0., 1.]]), tensor([2.]))
+    """
     if not isinstance(vec, Tensor):
         raise TypeError(f"expected torch.Tensor, but got: {type(vec).__name__}")
     device = None

@@ -56,7 +56,19 @@ def fuse_conv_bn_weights(
     bn_b: Tensor | None,
     transpose: bool = False,
 ) -> tuple[Parameter, Parameter]:
-    """Weight and bias of one convolution that does both."""
+    """Weight and bias of one convolution that computes what it and the batch normalization behind
+    it do in evaluation: ``w * bn_w / sqrt(bn_rv + bn_eps)`` and ``(b - bn_rm) * bn_w /
+    sqrt(bn_rv + bn_eps) + bn_b``.
+
+    Args:
+        conv_w, conv_b: the convolution's parameters; a missing bias counts as zeros.
+        bn_rm, bn_rv, bn_eps: the running mean and variance, and what is added to the variance.
+        bn_w, bn_b: the normalization's parameters; None: 1 and 0.
+        transpose: whether the convolution is a transposed one.
+
+    Returns:
+        two Parameters that require a gradient where the convolution's do.
+    """
     out_dim = 1 if transpose else 0
     return _folded(conv_w, conv_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, out_dim)
 
@@ -70,12 +82,39 @@ def fuse_linear_bn_weights(
     bn_w: Tensor | None,
     bn_b: Tensor | None,
 ) -> tuple[Parameter, Parameter]:
-    """Weight and bias of one linear layer that does both."""
+    """Weight and bias of one linear layer that computes what it and the batch normalization behind
+    it do in evaluation: ``w * bn_w / sqrt(bn_rv + bn_eps)`` and ``(b - bn_rm) * bn_w /
+    sqrt(bn_rv + bn_eps) + bn_b``.
+
+    Args:
+        linear_w, linear_b: the linear layer's parameters; a missing bias counts as zeros.
+        bn_rm, bn_rv, bn_eps: the running mean and variance, and what is added to the variance.
+        bn_w, bn_b: the normalization's parameters; None: 1 and 0.
+
+    Returns:
+        two Parameters that require a gradient where the linear layer's do.
+    """
     return _folded(linear_w, linear_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, 0)
 
 
 def fuse_conv_bn_eval(conv: T, bn: Any, transpose: bool = False) -> T:
-    """A copy of ``conv`` that also does what ``bn`` does in evaluation."""
+    """A copy of ``conv`` that also does what ``bn`` does in evaluation: one layer instead of two
+    for inference.
+
+    Args:
+        conv: a convolution in evaluation mode.
+        bn: the batch normalization behind it, in evaluation mode.
+        transpose: whether it is a transposed convolution.
+
+    Raises:
+        AssertionError: one of them is in training mode, in which a normalization depends on the
+            batch.
+
+    >>> conv, bn = torch.nn.Conv2d(3, 4, 1).eval(), torch.nn.BatchNorm2d(4).eval()
+    >>> fused, x = torch.nn.utils.fusion.fuse_conv_bn_eval(conv, bn), torch.ones(1, 3, 2, 2)
+    >>> torch.allclose(fused(x), bn(conv(x)), atol=1e-6)
+    True
+    """
     if conv.training or bn.training:
         raise AssertionError("Fusion only for eval!")
     fused: Any = copy.deepcopy(conv)
@@ -93,7 +132,16 @@ def fuse_conv_bn_eval(conv: T, bn: Any, transpose: bool = False) -> T:
 
 
 def fuse_linear_bn_eval(linear: T, bn: Any) -> T:
-    """A copy of ``linear`` that also does what ``bn`` does in evaluation."""
+    """A copy of ``linear`` that also does what ``bn`` does in evaluation: one layer instead of two
+    for inference.
+
+    Args:
+        linear: a linear layer in evaluation mode.
+        bn: the batch normalization behind it, in evaluation mode, over its outputs.
+
+    Raises:
+        AssertionError: one of them is in training mode, or their sizes do not fit.
+    """
     if linear.training or bn.training:
         raise AssertionError("Fusion only for eval!")
     if linear.out_features != bn.num_features and bn.num_features != 1:

@@ -108,7 +108,22 @@ def spectral_norm(
     eps: float = 1e-12,
     dim: int | None = None,
 ) -> T:
-    """Divides a parameter by its largest singular value before each forward."""
+    """Divides a parameter by its largest singular value before each forward, which bounds how much
+    the layer can stretch its inputs (Miyato, Kataoka, Koyama and Yoshida 2018). The value is
+    found by power iteration, which goes on from call to call in training.
+    `torch.nn.utils.parametrizations.spectral_norm` is the newer form.
+
+    Args:
+        module: the layer.
+        name: its parameter; what is trained is then called ``name_orig``.
+        n_power_iterations: steps of the iteration a call.
+        eps: what norms are at least, when vectors are divided by them.
+        dim: the dimension of outputs; None: 1 for transposed convolutions, 0 for others.
+
+    >>> m = torch.nn.utils.spectral_norm(torch.nn.Linear(20, 40))
+    >>> [name for name, _ in m.named_parameters()]
+    ['bias', 'weight_orig']
+    """
     if dim is None:
         transposed = isinstance(module, (ConvTranspose1d, ConvTranspose2d, ConvTranspose3d))
         dim = 1 if transposed else 0
@@ -117,7 +132,16 @@ def spectral_norm(
 
 
 def remove_spectral_norm(module: T, name: str = "weight") -> T:
-    """Undoes ``spectral_norm``."""
+    """Undoes `spectral_norm`: the parameter ``name`` is a plain one again, with the values that it
+    has now.
+
+    Raises:
+        ValueError: the module has no spectral norm of that name.
+
+    >>> m = torch.nn.utils.spectral_norm(torch.nn.Linear(2, 4))
+    >>> [name for name, _ in torch.nn.utils.remove_spectral_norm(m).named_parameters()]
+    ['bias', 'weight']
+    """
     for k, hook in module._forward_pre_hooks.items():
         if isinstance(hook, SpectralNorm) and hook.name == name:
             hook.remove(module)

@@ -67,7 +67,15 @@ class WeightNorm:
 
 
 def weight_norm(module: T, name: str = "weight", dim: int = 0) -> T:
-    """Splits a parameter into magnitude ``name_g`` and direction ``name_v``."""
+    """Splits a parameter into a magnitude ``name_g`` and a direction ``name_v``, which are trained
+    instead: ``weight = g v / |v|`` before each forward (Salimans and Kingma 2016). Deprecated:
+    use `torch.nn.utils.parametrizations.weight_norm`.
+
+    Args:
+        module: the layer.
+        name: its parameter.
+        dim: the dimension along which each slice has its own magnitude; None: one for all.
+    """
     warnings.warn(
         "`torch.nn.utils.weight_norm` is deprecated "
         "in favor of `torch.nn.utils.parametrizations.weight_norm`.",
@@ -79,7 +87,12 @@ def weight_norm(module: T, name: str = "weight", dim: int = 0) -> T:
 
 
 def remove_weight_norm(module: T, name: str = "weight") -> T:
-    """Undoes ``weight_norm``."""
+    """Undoes `weight_norm`: the parameter ``name`` is a plain one again, with the values that it
+    has now.
+
+    Raises:
+        ValueError: the module has no weight norm of that name.
+    """
     for k, hook in module._forward_pre_hooks.items():
         if isinstance(hook, WeightNorm) and hook.name == name:
             hook.remove(module)
