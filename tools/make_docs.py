@@ -14,6 +14,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -91,7 +92,8 @@ def stage(folder: Path) -> tuple[int, list[str]]:
     settings = settings.replace("../../build/site-pages", str(folder))
     settings = settings.replace("../../build/site", str(folder.parent / "site"))
     nav = yaml.safe_dump({"nav": navigation(pages, reference)}, sort_keys=False, allow_unicode=True)
-    (folder.parent / "mkdocs.yml").write_text(settings + nav)
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    (folder.parent / "mkdocs.yml").write_text(settings + addresses(project["urls"]) + nav)
     undocumented = [
         f"{path}.{name}"
         for entries in reference.entries.values()
@@ -99,6 +101,12 @@ def stage(folder: Path) -> tuple[int, list[str]]:
         if not names.described(value)
     ]
     return len(pages), undocumented
+
+
+def addresses(urls: dict[str, str]) -> str:
+    """What mkdocs is told of `project.urls`: where the site will be, and where its sources are."""
+    known = {"site_url": "Documentation", "repo_url": "Source"}
+    return "".join(f"{key}: {urls[name]}\n" for key, name in known.items() if name in urls)
 
 
 def main() -> int:

@@ -60,6 +60,14 @@ def test_the_reference_has_signatures_and_links_names(site):
     assert "{ #taeda.add }" in functions and "add(input: Tensor | Number" in functions
 
 
+def test_methods_stand_on_one_page_and_without_self(site):
+    of_torch = (site / "api" / "torch-others.md").read_text()
+    assert "#### `dot(" not in of_torch and "(Tensor-elementwise.md)" in of_torch
+    text = (site / "api" / "optim.md").read_text()
+    assert "#### `step(closure: Callable" in text
+    assert not re.search(r"^#### `\w+\(self", text, re.M)
+
+
 def test_the_search_puts_what_programs_use_first_and_leaves_lists_out(site):
     def head(path):
         text = (site / path).read_text()
@@ -89,6 +97,14 @@ def test_building_the_site_writes_nothing_outside_of_build(monkeypatch, tmp_path
     monkeypatch.setattr(make_docs, "PAGES", tmp_path / "pages")
     assert make_docs.main() == 0
     assert {p: p.stat().st_mtime_ns for p in pages} == pages
+
+
+def test_the_site_has_the_addresses_that_the_project_names():
+    assert make_docs.addresses({"Paper": "https://arxiv.org/abs/1912.01703"}) == ""
+    found = make_docs.addresses(
+        {"Source": "https://a.example/s", "Documentation": "https://b.example"}
+    )
+    assert found == "site_url: https://b.example\nrepo_url: https://a.example/s\n"
 
 
 def test_docstrings_become_markdown():

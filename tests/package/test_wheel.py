@@ -71,6 +71,7 @@ def test_metadata_says_who_and_under_which_licence(wheel, names):
         "License-File: LICENSE",
         "Requires-Python: >=3.11",
         "Description-Content-Type: text/markdown",
+        "Project-URL: Paper, https://arxiv.org/abs/1912.01703",
     ):
         assert expected in lines
     assert "Classifier: Programming Language :: Python :: 3.14" in lines

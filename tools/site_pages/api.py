@@ -134,12 +134,14 @@ class Reference:
             ]
             out.append("")
         out.append(body(doc, links) if names.described(value) else "No description.")
-        if isinstance(value, type) and str(value.__module__).startswith("taeda"):
+        pages = self.modules.get(f"{path}.{name}", ())  # a class whose methods have pages: Tensor
+        out += ["", *(f"- [{self.titles[other]}]({relative(other, page)})" for other in pages)]
+        if isinstance(value, type) and str(value.__module__).startswith("taeda") and not pages:
             for method, function in vars(value).items():
                 written = isinstance(function.__doc__, str) and callable(function)
                 if method.startswith("_") or method == "extra_repr" or not written:
                     continue
-                text = signature(function)
+                text = re.sub(r"\(self(, /)?(, |(?=\)))", "(", signature(function))
                 out += [f"#### `{method}{text}`", "", body(signatures(method, function)[1], links)]
         return "\n".join(out)
 
