@@ -52,31 +52,55 @@ def typename(obj: Any) -> str:
 
 @_overridable
 def numel(input: Tensor) -> int:
-    """The number of elements."""
+    """The number of elements, the product of all sizes.
+
+    >>> torch.numel(torch.zeros(2, 3))
+    6
+    """
     return input.numel()
 
 
 @_overridable
 def is_floating_point(input: Tensor) -> bool:
-    """Whether the dtype is a floating one."""
+    """Whether the dtype is a floating one: float64, float32, float16, bfloat16 or one of 8 bits.
+
+    >>> torch.is_floating_point(torch.ones(2)), torch.is_floating_point(torch.tensor(1))
+    (True, False)
+    """
     return input.is_floating_point()
 
 
 @_overridable
 def is_complex(input: Tensor) -> bool:
-    """Whether the dtype is a complex one."""
+    """Whether the dtype is a complex one: complex64, complex128 or complex32.
+
+    >>> torch.is_complex(torch.tensor(1j)), torch.is_complex(torch.ones(2))
+    (True, False)
+    """
     return input.is_complex()
 
 
 @_overridable
 def is_nonzero(input: Tensor) -> bool:
-    """Whether the only element is not zero."""
+    """Whether the only element is not zero; RuntimeError for a tensor with several elements or
+    none.
+
+    >>> torch.is_nonzero(torch.tensor([0.0])), torch.is_nonzero(torch.tensor(True))
+    (False, True)
+    """
     return bool(input)
 
 
 @_overridable
 def is_inference(input: Tensor) -> bool:
-    """Whether the tensor was made under inference_mode."""
+    """Whether the tensor was made under `inference_mode`: it cannot be saved for backward, nor be
+    written outside of that mode.
+
+    >>> with torch.inference_mode():
+    ...     x = torch.ones(1)
+    >>> torch.is_inference(x)
+    True
+    """
     return input.is_inference()
 
 

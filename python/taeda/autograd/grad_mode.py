@@ -58,7 +58,16 @@ class no_grad(_PlainMode):
 
 
 class enable_grad(_PlainMode):
-    """Operators are recorded again inside a ``no_grad`` block."""
+    """Operators are recorded again, inside a ``no_grad`` block. A context manager, and a
+    decorator of functions; it concerns the calling thread alone.
+
+    >>> x = torch.ones(1, requires_grad=True)
+    >>> with torch.no_grad():
+    ...     with torch.enable_grad():
+    ...         y = x * 2
+    >>> y.requires_grad
+    True
+    """
 
     enabled = True
 

@@ -111,7 +111,17 @@ def alpha_dropout(
 def feature_alpha_dropout(
     input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False
 ) -> Tensor:
-    """``alpha_dropout`` of whole channels."""
+    """`alpha_dropout` of whole channels: all of a channel's elements take the value that SELU has
+    far below 0, or none do, and mean and variance stay (Klambauer, Unterthiner, Mayr and
+    Hochreiter 2017).
+
+    Args:
+        p: the probability that a channel is dropped.
+        training: whether anything is dropped.
+        inplace: write the result into ``input`` and return it.
+
+    Shape: ``(n, c, *)``; the result has the input's.
+    """
     _check_p(p)
     return _feature_alpha_dropout(input, p, training, inplace)
 
@@ -119,7 +129,20 @@ def feature_alpha_dropout(
 def dropout1d(
     input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
 ) -> Tensor:
-    """Zeroes whole channels of ``(n, c, l)`` or ``(c, l)``."""
+    """Dropout of whole channels of sequences: neighbours in a channel are alike, so that dropping
+    single elements would tell the next layer little (Tompson et al. 2015).
+
+    Args:
+        p: the probability that a channel becomes 0; the others are divided by ``1 - p``.
+        training: whether anything is dropped.
+        inplace: write the result into ``input`` and return it.
+
+    Shape: ``(n, c, l)`` or ``(c, l)``; the result has the input's.
+
+    >>> x = torch.nn.functional.dropout1d(torch.ones(1, 2, 3), p=0.5)
+    >>> bool(((x == 0) | (x == 2)).all())
+    True
+    """
     _check_p(p)
     if input.dim() not in (2, 3):
         raise RuntimeError(

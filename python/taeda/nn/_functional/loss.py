@@ -167,7 +167,23 @@ def triplet_margin_with_distance_loss(
     swap: bool = False,
     reduction: str = "mean",
 ) -> Tensor:
-    """``triplet_margin_loss`` with any distance function."""
+    """`triplet_margin_loss` with any distance: ``max(0, d(anchor, positive) - d(anchor, negative)
+    + margin)``.
+
+    Args:
+        anchor, positive, negative: rows of the same sizes.
+        distance_function: of two tensors, to a distance for each row; None:
+            `pairwise_distance`.
+        margin: by how much the negative is to be farther.
+        swap: take the smaller of the distances from anchor and positive to the negative
+            (Balntas et al. 2016).
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``.
+
+    >>> d = torch.nn.PairwiseDistance(p=1)
+    >>> x, near, far = torch.zeros(1, 2), torch.ones(1, 2), torch.ones(1, 2) * 5
+    >>> torch.nn.functional.triplet_margin_with_distance_loss(x, near, far, distance_function=d)
+    tensor(0.)
+    """
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(f"{reduction} is not a valid value for reduction")
     if margin <= 0:

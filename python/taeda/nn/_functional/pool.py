@@ -130,6 +130,40 @@ tensor([3.5000])
 """
 
 
+_ADAPTIVE_MAX = """The maxima of windows that divide the last {n} dimension(s) evenly: window o of m
+over a size L begins at ``floor(o L / m)`` and ends before ``ceil((o + 1) L / m)``.
+
+Args:
+    output_size: the result's last size(s); None keeps the input's.
+    return_indices: give also where each maximum was found, as an index into the input's flattened
+        last {n} dimension(s).
+
+Shape: ``(n, c, {shape})`` or ``(c, {shape})``; the last {n} size(s) become ``output_size``.
+
+>>> x = torch.arange(8.).view({view})
+>>> torch.nn.functional.adaptive_max_pool{n}d(x, 1).flatten()
+tensor([7.])
+"""
+_LP = """``(sum of x^p)^(1/p)`` over each window of the last {n} dimension(s): the sum for p = 1,
+near the maximum for large p, the maximum of absolute values for ``inf``.
+
+Args:
+    norm_type: p.
+    kernel_size: the window's size, a number or one for each dimension.
+    stride: the step from window to window; by default the window's size.
+    ceil_mode: let the last window reach past the end, where it begins within.
+
+Shape: ``(n, c, {shape})`` or ``(c, {shape})``; each of the last sizes L becomes
+``floor((L - kernel_size) / stride) + 1``.
+
+>>> x = torch.tensor([3., 4.]).view({view})
+>>> torch.nn.functional.lp_pool{n}d(x, 2, {window}).flatten()
+tensor([5.])
+"""
+_WITH_INDICES = """`{name}` that always gives where each maximum was found, too: as with
+``return_indices=True``, a tuple of the maxima and of their indices. It takes the same arguments."""
+
+
 def _max_pool(n: int) -> tuple[_MaxPool, _MaxPool]:
     values_only = raw(f"max_pool{n}d")
     values_and_indices = raw(f"max_pool{n}d_with_indices")
@@ -164,7 +198,7 @@ def _max_pool(n: int) -> tuple[_MaxPool, _MaxPool]:
     window = "2" if n == 1 else f"({'1, ' * (n - 1)}2)"
     pool.__doc__ = _MAX_POOL.format(n=n, shape=_SHAPES[n], view=view, window=window)
     with_indices.__name__ = f"max_pool{n}d_with_indices"
-    with_indices.__doc__ = f"``max_pool{n}d`` with ``return_indices=True``."
+    with_indices.__doc__ = _WITH_INDICES.format(name=f"max_pool{n}d")
     return cast("_MaxPool", pool), cast("_MaxPool", with_indices)
 
 
@@ -214,9 +248,10 @@ def _adaptive_max_pool(n: int) -> tuple[_AdaptiveMaxPool, _AdaptiveMaxPool]:
         return (values, indices) if return_indices else values
 
     pool.__name__ = f"adaptive_max_pool{n}d"
-    pool.__doc__ = f"Max pooling of the last {n} dimension(s) to ``output_size``."
+    view = {1: "1, 8", 2: "1, 2, 4", 3: "1, 2, 2, 2"}[n]
+    pool.__doc__ = _ADAPTIVE_MAX.format(n=n, shape=_SHAPES[n], view=view)
     with_indices.__name__ = f"adaptive_max_pool{n}d_with_indices"
-    with_indices.__doc__ = f"``adaptive_max_pool{n}d`` with ``return_indices=True``."
+    with_indices.__doc__ = _WITH_INDICES.format(name=f"adaptive_max_pool{n}d")
     return cast("_AdaptiveMaxPool", pool), cast("_AdaptiveMaxPool", with_indices)
 
 
@@ -251,7 +286,6 @@ def lp_pool1d(
     stride: Any = None,
     ceil_mode: bool = False,
 ) -> Tensor:
-    """``(sum of x^p)^(1/p)`` over each window of the last dimension."""
     return _lp_pool(input, norm_type, _ntuple(1)(kernel_size), stride, ceil_mode)
 
 
@@ -263,7 +297,6 @@ def lp_pool2d(
     stride: Any = None,
     ceil_mode: bool = False,
 ) -> Tensor:
-    """``(sum of x^p)^(1/p)`` over each window of the last two dimensions."""
     return _lp_pool(input, norm_type, _ntuple(2)(kernel_size), stride, ceil_mode)
 
 
@@ -275,8 +308,14 @@ def lp_pool3d(
     stride: Any = None,
     ceil_mode: bool = False,
 ) -> Tensor:
-    """``(sum of x^p)^(1/p)`` over each window of the last three dimensions."""
     return _lp_pool(input, norm_type, _ntuple(3)(kernel_size), stride, ceil_mode)
+
+
+for _n, _f in enumerate((lp_pool1d, lp_pool2d, lp_pool3d), 1):
+    _ones = "1, " * (_n - 1)
+    _f.__doc__ = _LP.format(
+        n=_n, shape=_SHAPES[_n], view=f"1, {_ones}2", window="2" if _n == 1 else f"({_ones}2)"
+    )
 
 
 def _unpool_size(

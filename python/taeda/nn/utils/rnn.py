@@ -29,7 +29,11 @@ class _PackedSequenceFields(NamedTuple):
 
 
 def invert_permutation(permutation: Tensor | None) -> Tensor | None:
-    """The permutation that undoes ``permutation``."""
+    """The permutation that undoes ``permutation``; None for None.
+
+    >>> torch.nn.utils.rnn.invert_permutation(torch.tensor([2, 0, 1]))
+    tensor([1, 2, 0])
+    """
     if permutation is None:
         return None
     output = taeda.empty_like(permutation)
@@ -124,9 +128,24 @@ def pack_padded_sequence(
     batch_first: bool = False,
     enforce_sorted: bool = True,
 ) -> PackedSequence:
-    """Packs padded sequences ``(t, n, *)`` (``(n, t, *)`` with ``batch_first``).
+    """Packs padded sequences, so that a recurrent layer computes nothing for the padding.
 
-    ``enforce_sorted`` False sorts them by length first.
+    Args:
+        input: n sequences padded to length t, ``(t, n, *)``, or ``(n, t, *)`` with ``batch_first``.
+        lengths: how long each of them is, on the CPU.
+        batch_first: whether the batch is the first dimension.
+        enforce_sorted: whether they stand in decreasing order of length already; False sorts them,
+            and results are put back into the order that was given.
+
+    Raises:
+        RuntimeError: lengths that do not decrease, are not positive, or do not fit the input.
+
+    >>> x = torch.tensor([[1, 2, 0], [3, 0, 0], [4, 5, 6]])
+    >>> packed = torch.nn.utils.rnn.pack_padded_sequence(
+    ...     x, [2, 1, 3], batch_first=True, enforce_sorted=False
+    ... )
+    >>> packed.data, packed.batch_sizes
+    (tensor([4, 1, 3, 5, 2, 6]), tensor([3, 2, 1]))
     """
     lengths = taeda.as_tensor(lengths, dtype=taeda.int64, device="cpu")
     sorted_indices = None
@@ -178,7 +197,27 @@ def pad_packed_sequence(
     padding_value: float = 0.0,
     total_length: int | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Undoes ``pack_padded_sequence``: (padded sequences, their lengths)."""
+    """The inverse of `pack_padded_sequence`: what a recurrent layer gives for packed sequences,
+    padded.
+
+    Args:
+        sequence: the packed sequences.
+        batch_first: whether the batch is to be the first dimension.
+        padding_value: what stands behind the end of each.
+        total_length: a length to pad to; None: that of the longest.
+
+    Returns:
+        the sequences ``(t, n, *)`` or ``(n, t, *)``, and their lengths ``(n,)``, in the order
+            that was packed.
+
+    Raises:
+        ValueError: ``total_length`` is shorter than the longest.
+
+    >>> packed = torch.nn.utils.rnn.pack_sequence([torch.tensor([4, 5, 6]), torch.tensor([1])])
+    >>> torch.nn.utils.rnn.pad_packed_sequence(packed, batch_first=True)
+    (tensor([[4, 5, 6],
+            [1, 0, 0]]), tensor([3, 1]))
+    """
     data, batch_sizes, _, unsorted_indices = sequence
     sizes = batch_sizes.tolist()
     length = len(sizes)
@@ -213,7 +252,22 @@ def pad_sequence(
     padding_value: float = 0.0,
     padding_side: str = "right",
 ) -> Tensor:
-    """Stacks sequences ``(length, *)`` of different lengths, filled up with ``padding_value``."""
+    """Stacks sequences of different lengths into one tensor, filled up with ``padding_value``.
+
+    Args:
+        sequences: tensors ``(length, *)`` that agree in all but the first size.
+        batch_first: whether the result is ``(n, t, *)`` rather than ``(t, n, *)``.
+        padding_value: what fills the shorter ones.
+        padding_side: ``"right"`` fills behind the end, ``"left"`` before the start.
+
+    Raises:
+        RuntimeError: no sequences, sizes that do not fit, or another side.
+
+    >>> sequences = [torch.tensor([1, 2, 3]), torch.tensor([4])]
+    >>> torch.nn.utils.rnn.pad_sequence(sequences, batch_first=True, padding_value=-1)
+    tensor([[ 1,  2,  3],
+            [ 4, -1, -1]])
+    """
     if isinstance(sequences, Tensor):
         sequences = list(sequences.unbind(0))
     elif not isinstance(sequences, Iterable):
@@ -247,19 +301,43 @@ def pad_sequence(
 def unpad_sequence(
     padded_sequences: Tensor, lengths: Tensor, batch_first: bool = False
 ) -> list[Tensor]:
-    """Undoes ``pad_sequence``."""
+    """The inverse of `pad_sequence`: a list of the sequences without their padding, as views.
+
+    Args:
+        padded_sequences: ``(t, n, *)``, or ``(n, t, *)`` with ``batch_first``.
+        lengths: how long each is.
+        batch_first: whether the batch is the first dimension.
+
+    >>> padded = torch.tensor([[1, 2, 3], [4, 0, 0]])
+    >>> torch.nn.utils.rnn.unpad_sequence(padded, torch.tensor([3, 1]), batch_first=True)
+    [tensor([1, 2, 3]), tensor([4])]
+    """
     if not batch_first:
         padded_sequences = padded_sequences.transpose(0, 1)
     return [seq[:length] for seq, length in zip(padded_sequences.unbind(0), lengths.tolist())]
 
 
 def pack_sequence(sequences: list[Tensor], enforce_sorted: bool = True) -> PackedSequence:
-    """Packs a list of sequences ``(length, *)``."""
+    """Packs sequences of different lengths: `pad_sequence`, then `pack_padded_sequence`.
+
+    Args:
+        sequences: tensors ``(length, *)`` that agree in all but the first size.
+        enforce_sorted: whether they stand in decreasing order of length already; False sorts
+            them.
+
+    >>> torch.nn.utils.rnn.pack_sequence([torch.tensor([1, 2]), torch.tensor([3])]).data
+    tensor([1, 3, 2])
+    """
     lengths = taeda.as_tensor([v.size(0) for v in sequences])
     return pack_padded_sequence(pad_sequence(sequences), lengths, enforce_sorted=enforce_sorted)
 
 
 def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
-    """Undoes ``pack_sequence``."""
+    """The inverse of `pack_sequence`: a list of the sequences, in the order that was packed.
+
+    >>> packed = torch.nn.utils.rnn.pack_sequence([torch.tensor([1, 2]), torch.tensor([3])])
+    >>> torch.nn.utils.rnn.unpack_sequence(packed)
+    [tensor([1, 2]), tensor([3])]
+    """
     padded, lengths = pad_packed_sequence(packed_sequences, batch_first=True)
     return unpad_sequence(padded, lengths, batch_first=True)
