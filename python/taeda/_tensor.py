@@ -72,7 +72,7 @@ def _is_view(self: Tensor) -> bool:
 
 @_method
 def histogram(self: Tensor, bins: Any = 100, **options: Any) -> Any:
-    """torch.histogram()."""
+    """torch.histogram(self): how many elements fall into each of some bins, and the bins' edges."""
     from taeda._histogram import histogram
 
     return histogram(self, bins, **options)
@@ -292,7 +292,7 @@ del __dir__  # it would be the module's too
 
 @_method
 def lu(self: Tensor, pivot: bool = True, get_infos: bool = False) -> Any:
-    """torch.lu()."""
+    """torch.lu(self): the factors of A = P L U in one matrix, and pivots; use linalg.lu_factor."""
     from taeda._functions.tensors import lu
 
     return lu(self, pivot, get_infos)
@@ -524,7 +524,7 @@ def _make_wrapper_subclass(
     )
 
 
-def _later(name: str) -> Callable:
+def _later(name: str, doc: str) -> Callable:
     """A method that is loaded when it is called."""
 
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
@@ -533,16 +533,29 @@ def _later(name: str) -> Callable:
         return getattr(methods, name)(self, *args, **kwargs)
 
     method.__name__ = name
-    method.__doc__ = f"See taeda._functions.methods.{name}."
+    method.__doc__ = doc
     return method
 
 
-for _name in (
-    *("resize", "resize_as", "reinforce", "module_load", "polygamma_", "float_power_", "xpu"),
-    *("const_data_ptr", "_is_all_true", "_is_any_true", "hash_tensor", "mtia"),
-    *("solve", "lstsq", "eig", "symeig"),
-):
-    _method(_later(_name))
+_REMOVED = "Removed, as in PyTorch: RuntimeError, which names what to use."
+for _name, _doc in {
+    "resize": "The elements in another shape, of as many elements; deprecated: use reshape().",
+    "resize_as": "The elements in another tensor's shape; deprecated: use reshape_as().",
+    "reinforce": "Removed, as in PyTorch: RuntimeError, which says how to use torch.distributions.",
+    "module_load": "What load_state_dict() puts in the place of this parameter or buffer where\n"
+    "torch.__future__.get_swap_module_params_on_conversion(): a tensor with the values of other.",
+    "polygamma_": "torch.polygamma(n, self), written into the tensor, of a floating dtype.",
+    "float_power_": "torch.float_power(self, exponent), written into the tensor, which must have\n"
+    "the result's dtype: float64 or complex128.",
+    "xpu": "A copy on an Intel GPU: RuntimeError, as there is none.",
+    "mtia": "A copy on an MTIA device: RuntimeError, as there is none.",
+    "const_data_ptr": "The address of the first element, of memory that is to be read alone.",
+    "_is_all_true": "Whether all elements of a boolean tensor are True, as a tensor.",
+    "_is_any_true": "Whether an element of a boolean tensor is True, as a tensor.",
+    "hash_tensor": "torch.hash_tensor(self): a number that depends on all elements.",
+    **dict.fromkeys(("solve", "lstsq", "eig", "symeig"), _REMOVED),
+}.items():
+    _method(_later(_name, _doc))
 
 
 def _refusing(name: str, why: str) -> Any:
