@@ -16,6 +16,7 @@
 #include "op/sum.h"
 #include "op/to_dtype.h"
 #include "op/unsqueeze.h"
+#include "op/view.h"
 #include "ops/linalg_rules.h"
 
 namespace taeda {
@@ -147,7 +148,7 @@ Tensor arranged(const Operand& x, const Labels& labels) {
 
 // The product of two operands, summed over the labels for which `needed` is false.
 template <class Needed>
-Operand contract(Operand a, Operand b, const Needed& needed) {
+Operand contract(Operand a, Operand b, const Labels& output, const Needed& needed) {
   Labels only_a, only_b;
   for (const int l : a.labels)
     if (!needed(l) && !contains(b.labels, l)) only_a.push_back(l);
@@ -178,6 +179,15 @@ Operand contract(Operand a, Operand b, const Needed& needed) {
   for (const int l : b.labels)
     if (!contains(a.labels, l)) right.push_back(l);
 
+  if (inner.empty()) {  // a product of elements, whose dtypes promote
+    Labels all;         // those of the output in its order
+    for (const int l : output)
+      if (contains(a.labels, l) || contains(b.labels, l)) all.push_back(l);
+    for (const Labels& labels : {a.labels, right})
+      for (const int l : labels)
+        if (!contains(all, l)) all.push_back(l);
+    return {op::mul(arranged(a, all), arranged(b, all)), all};
+  }
   DimVector batch_sizes, left_sizes, right_sizes, inner_sizes;
   for (const int l : batch)
     batch_sizes.push_back(std::max(a.size(l), b.size(l)) * (std::min(a.size(l), b.size(l)) != 0));
@@ -204,9 +214,7 @@ Operand contract(Operand a, Operand b, const Needed& needed) {
   const Tensor y = op::reshape(op::expand(arranged(b, join(batch, inner, right)),
                                           sizes(batch_sizes, inner_sizes, right_sizes), false),
                                DimVector{n, depth, cols});
-  // Without a sum the product is one of elements, whose dtypes promote.
-  const Tensor product = inner.empty() ? op::mul(x, y) : op::bmm(x, y);
-  return {op::reshape(product, sizes(batch_sizes, left_sizes, right_sizes)),
+  return {op::reshape(op::bmm(x, y), sizes(batch_sizes, left_sizes, right_sizes)),
           join(batch, left, right)};
 }
 
@@ -306,17 +314,27 @@ Tensor einsum(std::string_view equation, TensorSpan tensors) {
 
   Operand result = operands[0];
   for (size_t next = 1; next < operands.size(); next++) {
-    result = contract(std::move(result), operands[next], [&](int label) {
+    result = contract(std::move(result), operands[next], output, [&](int label) {
       if (contains(output, label)) return true;
       for (size_t later = next + 1; later < operands.size(); later++)
         if (contains(operands[later].labels, label)) return true;
       return false;
     });
   }
-  Labels unwanted;
-  for (const int l : result.labels)
-    if (!contains(output, l)) unwanted.push_back(l);
-  return arranged(sum_out(std::move(result), unwanted), output);
+  if (operands.size() > 1) {  // each label that is left is one of the output
+    if (result.labels == output) return result.tensor;
+    const Tensor permuted = arranged(result, output);
+    return op::view(permuted, permuted.sizes());  // the step that histories end with in PyTorch
+  }
+  Labels all(output);
+  DimVector summed;
+  for (const int l : result.labels) {
+    if (contains(output, l)) continue;
+    summed.push_back(static_cast<int64_t>(all.size()));
+    all.push_back(l);
+  }
+  const Tensor permuted = arranged(result, all);
+  return summed.empty() ? permuted : op::sum(permuted, OptInts(summed), false, std::nullopt);
 }
 
 }  // namespace impl
