@@ -19,8 +19,7 @@ def add_dual_operators(ops: list[Op]) -> list[Op]:
     """Entries for the gradients of pointwise functors that dual numbers compute.
 
     ``softplus`` gets ``softplus_grad0(gy, self, ...)``: gy times the partial derivative, in one
-    pass. Backward calls it where nothing differentiates the gradient further, and the formula of
-    ``grad`` elsewhere.
+    pass, for backward that is not differentiated further; elsewhere the formula of ``grad`` is used.
     """
     return [*ops, *(dual for op in ops if op.dual for dual in _dual_operators(op))]
 

@@ -1,10 +1,9 @@
 """Device functions: contract, shapes, allocation, launch of one operator.
 
-They serve every device that has the kernels that the operator launches (views and bodies that only
-call others launch none), and meta, where nothing is launched; other devices leave it to the CPU
-(ops/fallback.h). A device has a kernel where its folder has a file of that name
-(src/kernels/cuda/softmax.cc). What calls ``kernels::NAME`` gets the one of the first View's device
-(kernels/launch.h). The contract are the checks of the arguments in front of every kernel.
+They serve every device that has the kernels that the operator launches (some launch none), and
+meta, where nothing is launched; other devices leave it to the CPU (ops/fallback.h). A device has a
+kernel where its folder has a file of that name; ``kernels::NAME`` is the one of the first View's
+device (kernels/launch.h). The contract are the checks in front, of an ``expr`` in its definition.
 """
 
 from __future__ import annotations
@@ -28,11 +27,11 @@ def device_function(op: Op, table: Table) -> list[str]:
     head = f"static {op.result} device_{op.ident}([[maybe_unused]] {op.internal_parameters})"
     bodies = {"pointwise": _pointwise_body, "kernel": _kernel_body}
     body = bodies.get(op.body, _hand_written_body)
-    return block(head, contract_lines(op, table), body(op, table))
+    return block(head, contract_lines(op, table) if op.body != "expr" else [], body(op, table))
 
 
 def _hand_written_body(op: Op, table: Table) -> list[str]:
-    call = f"impl::{op.implementation}({op.names})"
+    call = f"{'definition' if op.body == 'expr' else 'impl'}::{op.implementation}({op.names})"
     guard = "const ExcludeKeys below(KeySet(Key::kAutograd) | Key::kForward);"
     if op.mutates:
         target = op.sig.args[0].name

@@ -122,7 +122,8 @@ class Op:
     # an overload of old programs, the last of its name, left out of messages, stubs and docstrings
     hidden: bool = key(False)
     doc: str = key("")  # documentation with an example
-    # the backward node's name where it is not the operator's, with or without 'Backward' and number
+    # the backward node's name where it is not the operator's, with or without 'Backward' and number;
+    # an `expr` with one, or with `grad`, is recorded as one step (without `grad`, backward repeats it)
     node: str = key("")
     # name -> condition: another name where it holds, as of PyTorch's overloads that this stands for
     node_where: dict[str, str] = key({})
@@ -199,10 +200,11 @@ class Op:
         self.where = f"ops/{self.file}:{self.line}"
         # The folder of the entry's file, or the file itself where it lies in none.
         self.family = self.file.split("/")[0].removesuffix(".yaml")
-        # Whether calls go through a dispatch table; composites are plain functions.
+        # Whether calls go through a dispatch table: not those of composites of several recorded steps.
         computes = self.grad is not None or self.expr is not None
+        one_step = self.body == "expr" and (self.grad is not None or self.node != "")
         leaf = self.body == "kernel" or (self.body == "cpp" and computes)
-        self.dispatched = pointwise or leaf or self.view != ""
+        self.dispatched = pointwise or leaf or one_step or self.view != ""
         # Whether its values come from code that is written by hand, which a definition checks.
         self.is_leaf = leaf and not self.view
         # Whether an element of the result depends on those at its index alone.
@@ -220,7 +222,7 @@ class Op:
         self.replays_forward = self.jvp in (None, "replay") and self.grad != {} and defined
         batched = self.batch in ("definition", "first") and self.expr is not None
         replayed = self.replays_backward or self.replays_forward or batched
-        self.is_replayed = self.is_leaf and replayed
+        self.is_replayed = one_step or (self.is_leaf and replayed)
         # Whether the result is a list of tensors: one gradient an element.
         self.returns_list = sig.returns[0].type == "Tensor[]"
         # Value of the choosing string argument ('' when there is none) -> functor.
@@ -238,8 +240,8 @@ class Op:
         # Whether the in-place form changes sizes and strides, not values.
         copies = "inplace" in self.variants and not self.writes_into
         self.changes_layout = copies and bool(self.view or self.family == "shape")
-        # The hand-written function in namespace impl.
-        self.implementation = self.source if isinstance(self.source, str) else self.ident
+        # The hand-written function in namespace impl, or the one in definition.
+        self.implementation = self.ident if self.source is True or one_step else self.source
         # The set of dtypes that it takes: `integral_bool` is contract::kIntegralBool.
         self.type_mask = f"contract::{enumerator(self.types)}"
         # The kernels that it launches, if it is dispatched; pointwise operators have one, with which a

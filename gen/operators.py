@@ -1,9 +1,8 @@
 """C++ of the operators by file: each entry's device function, dispatch table and entry functions.
 
-For every entry a function ``op::IDENT`` is generated; the public overloads and Tensor methods call
-it. A dispatched operator's ``op::IDENT`` wraps dimensions, collects keys and jumps through a
-constant table; its device function checks the contract, allocates and launches. A composite's
-``op::IDENT`` is its translated ``expr``. In-place and out= forms stand beside it.
+The public overloads and Tensor methods call ``op::IDENT``. A dispatched operator's wraps dimensions,
+collects keys and jumps through a constant table; its device function checks the contract, allocates
+and launches. A composite's is its translated ``expr``. In-place and out= forms stand beside it.
 """
 
 from __future__ import annotations
@@ -33,7 +32,8 @@ def operator_lines(op: Op, table: Table) -> list[str]:
     lines += records.record_lines(op)
     if op.expr and op.is_replayed:
         head = f"{op.result} definition::{op.ident}({op.parameters})"
-        lines += block(head, composite_body(op, table, op.expr))
+        checks = contract_lines(op, table) if op.body == "expr" else []
+        lines += block(head, checks, composite_body(op, table, op.expr))
     return lines
 
 

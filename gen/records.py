@@ -59,7 +59,8 @@ def batch(op: Op) -> str:
         return "random"
     if op.body == "pointwise":
         return "pointwise"
-    if op.view or makes_its_result(op) or any(a.type.startswith("dim") for a in op.sig.args):
+    dims = op.body != "expr" and any(a.type.startswith("dim") for a in op.sig.args)
+    if op.view or makes_its_result(op) or dims:
         return "leading"
     return "definition" if op.is_replayed else "loop"
 

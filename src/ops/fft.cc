@@ -11,7 +11,6 @@
 #include "op/cat.h"
 #include "op/clone.h"
 #include "op/conj.h"
-#include "op/conj_physical.h"
 #include "op/constant_pad_nd.h"
 #include "op/div.h"
 #include "op/expand.h"
@@ -135,7 +134,7 @@ Tensor of_real(std::string_view name, const Tensor& self, const Extent& e, const
   TD_CHECK(!e.dims.empty(), "{} must transform at least one axis", name);
   const int64_t by = normalization(norm, forward);
   const Tensor y = op::_fft_r2c(resized(floating(self, false), e), e.dims, by, true);
-  return forward ? y : op::conj_physical(y);
+  return forward ? y : op::conj(y);
 }
 
 Tensor to_real(std::string_view name, const Tensor& self, const Extent& e, const OptText& norm,

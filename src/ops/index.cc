@@ -28,6 +28,8 @@
 #include "op/repeat_interleave.h"
 #include "op/reshape.h"
 #include "op/roll.h"
+#include "op/rolled.h"
+#include "op/rolled_back.h"
 #include "op/select.h"
 #include "op/slice.h"
 #include "op/to_dtype.h"
@@ -280,13 +282,14 @@ Tensor masked_scatter_backward(const Tensor& gy, const Tensor& mask, IntSpan siz
   return op::reshape(op::cat({{used, op::slice(flat, 0, used.numel(), {}, 1)}}, 0), sizes);
 }
 
-Tensor roll(const Tensor& self, IntSpan shifts, IntSpan dims) {
+Tensor rolled(const Tensor& self, IntSpan shifts, IntSpan dims) {
   TD_CHECK_INDEX(self.dim() > 0 || dims.empty(),
                  "Dimension specified as {} but tensor has no dimensions", dims[0]);
   if (self.numel() == 0) return op::clone(self, {});
   if (dims.empty()) {
     const int64_t zero = 0;
-    return op::_unsafe_view(impl::roll(op::reshape(self, {-1}), shifts, {&zero, 1}), self.sizes());
+    return op::_unsafe_view(impl::rolled(op::reshape(self, {-1}), shifts, {&zero, 1}),
+                            self.sizes());
   }
   Tensor out = self;
   for (size_t i = 0; i < dims.size(); i++) {
@@ -299,6 +302,12 @@ Tensor roll(const Tensor& self, IntSpan shifts, IntSpan dims) {
     }
   }
   return out;
+}
+
+Tensor rolled_back(const Tensor& self, IntSpan shifts, IntSpan dims) {
+  DimVector back(shifts);
+  for (int64_t& shift : back) shift = -shift;
+  return op::roll(self, back, dims);
 }
 
 Tensor diag_embed(const Tensor& self, int64_t offset, int64_t dim1, int64_t dim2) {

@@ -23,6 +23,8 @@
 #include "op/new_zeros.h"
 #include "op/permute.h"
 #include "op/repeat.h"
+#include "op/repeat_backward.h"
+#include "op/repeated.h"
 #include "op/reshape.h"
 #include "op/select.h"
 #include "op/slice.h"
@@ -450,7 +452,7 @@ Tensor dstack(TensorSpan tensors) {
   return op::cat(mapped(tensors, [](const Tensor& t) { return op::atleast_3d(t); }), 2);
 }
 
-Tensor repeat(const Tensor& self, IntSpan repeats) {
+Tensor repeated(const Tensor& self, IntSpan repeats) {
   TD_CHECK(
       static_cast<int64_t>(repeats.size()) >= self.dim(),
       "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor");
@@ -467,6 +469,18 @@ Tensor repeat(const Tensor& self, IntSpan repeats) {
   return op::_unsafe_view(
       op::clone(op::expand(op::reshape(self, inner), wide, false), MemoryFormat::kContiguous),
       shape);
+}
+
+Tensor repeat_backward(const Tensor& gy, IntSpan repeats, IntSpan sizes) {
+  const size_t lead = repeats.size() - sizes.size();
+  DimVector wide, copies;
+  for (size_t i = 0; i < repeats.size(); i++) {
+    copies.push_back(static_cast<int64_t>(wide.size()));
+    wide.push_back(repeats[i]);
+    wide.push_back(i < lead ? 1 : sizes[i - lead]);
+  }
+  if (copies.empty()) return gy;
+  return op::reshape(op::sum(op::reshape(gy, wide), OptInts(copies), false, std::nullopt), sizes);
 }
 
 Tensor tile(const Tensor& self, IntSpan dims) {

@@ -279,8 +279,7 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
         raise RuntimeError(
             f"Halving dimension must be even, but dimension {dim} is size {input.size(dim)}"
         )
-    a, b = input.chunk(2, dim)
-    return a * b.sigmoid()
+    return raw("_glu")(input, dim)
 
 
 def _rrelu_slopes(input: Tensor, lower: float, upper: float) -> Tensor:

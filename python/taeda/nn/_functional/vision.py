@@ -165,16 +165,13 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
         )
     if r <= 0:
         raise RuntimeError(f"pixel_shuffle expects a positive upscale_factor, but got {r}")
-    *lead, c, h, w = input.shape
+    c = input.size(-3)
     if c % (r * r) != 0:
         raise RuntimeError(
             "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square "
             f"of upscale_factor, but input.size(-3)={c} is not divisible by {r * r}"
         )
-    n = len(lead)
-    split = input.reshape((*lead, c // (r * r), r, r, h, w))
-    order = (*range(n), n, n + 3, n + 1, n + 4, n + 2)
-    return split.permute(order).reshape((*lead, c // (r * r), h * r, w * r))
+    return raw("_pixel_shuffle")(input, r)
 
 
 @fallback
@@ -198,21 +195,30 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
         )
     if r <= 0:
         raise RuntimeError(f"pixel_unshuffle expects a positive downscale_factor, but got {r}")
-    *lead, c, h, w = input.shape
+    h, w = input.shape[-2:]
     if h % r != 0 or w % r != 0:
         raise RuntimeError(
             "pixel_unshuffle expects height and width to be divisible by downscale_factor, but "
             f"got {h}x{w} and {r}"
         )
-    n = len(lead)
-    split = input.reshape((*lead, c, h // r, r, w // r, r))
-    order = (*range(n), n, n + 2, n + 4, n + 1, n + 3)
-    return split.permute(order).reshape((*lead, c * r * r, h // r, w // r))
+    return raw("_pixel_unshuffle")(input, r)
 
 
 @fallback
 def channel_shuffle(input: Tensor, groups: int) -> Tensor:
-    """Interleaves the channels (dimension 1) of ``groups`` groups."""
+    """Interleaves the channels of groups, so that what follows a grouped convolution sees channels
+    of all of them (Zhang, Zhou, Lin and Sun 2018): channel ``i`` of group ``g`` becomes channel
+    ``i groups + g``.
+
+    Args:
+        groups: how many; it divides the number of channels.
+
+    Shape: ``(n, c, *)``; the result has the input's.
+
+    >>> x = torch.arange(4.).view(1, 4, 1)
+    >>> torch.nn.functional.channel_shuffle(x, 2).flatten()
+    tensor([0., 2., 1., 3.])
+    """
     if input.dim() < 3:
         raise RuntimeError(
             f"channel_shuffle expects input with > 2 dims, but got input with sizes "
@@ -222,13 +228,12 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
         raise RuntimeError(
             f"Number of groups to divide channels in must be positive. Value of groups:{groups}"
         )
-    n, c, *rest = input.shape
+    c = input.size(1)
     if c % groups != 0:
         raise RuntimeError(
             f"Number of channels must be divisible by groups. Got {c} channels and {groups} groups."
         )
-    split = input.reshape((n, groups, c // groups, *rest))
-    return split.transpose(1, 2).reshape(input.shape)
+    return raw("_channel_shuffle")(input, groups)
 
 
 native_channel_shuffle = channel_shuffle
@@ -505,7 +510,15 @@ def upsample(
     mode: str = "nearest",
     align_corners: bool | None = None,
 ) -> Tensor:
-    """The old name of ``interpolate``."""
+    """The old name of `interpolate`; warns that it is deprecated.
+
+    Args:
+        input: ``(n, c, *)``.
+        size: the result's sizes behind the channels; or
+        scale_factor: by how much they grow.
+        mode: ``"nearest"``, ``"linear"``, ``"bilinear"``, ``"bicubic"`` or ``"trilinear"``.
+        align_corners: whether the outermost pixels' middles, rather than their edges, meet.
+    """
     warnings.warn(
         "`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` instead.",
         stacklevel=2,
@@ -514,7 +527,14 @@ def upsample(
 
 
 def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
-    """``interpolate`` with mode nearest."""
+    """`interpolate` with ``mode="nearest"``: each pixel of the result takes its nearest pixel's
+    value. Warns that it is deprecated.
+
+    Args:
+        input: ``(n, c, *)``.
+        size: the result's sizes behind the channels; or
+        scale_factor: by how much they grow.
+    """
     warnings.warn(
         "`nn.functional.upsample_nearest` is deprecated. Use `nn.functional.interpolate` instead.",
         stacklevel=2,
@@ -523,7 +543,14 @@ def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) 
 
 
 def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
-    """``interpolate`` with mode bilinear and aligned corners."""
+    """`interpolate` with ``mode="bilinear", align_corners=True``: linear between the four nearest
+    pixels, the middles of the corners staying where they are. Warns that it is deprecated.
+
+    Args:
+        input: ``(n, c, h, w)``.
+        size: the result's height and width; or
+        scale_factor: by how much they grow.
+    """
     warnings.warn(
         "`nn.functional.upsample_bilinear` is deprecated. Use `nn.functional.interpolate` instead.",
         stacklevel=2,
