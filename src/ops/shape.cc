@@ -22,6 +22,7 @@
 #include "op/expand.h"
 #include "op/new_zeros.h"
 #include "op/permute.h"
+#include "op/rearranged.h"
 #include "op/repeat.h"
 #include "op/repeat_backward.h"
 #include "op/repeated.h"
@@ -469,6 +470,11 @@ Tensor repeated(const Tensor& self, IntSpan repeats) {
   return op::_unsafe_view(
       op::clone(op::expand(op::reshape(self, inner), wide, false), MemoryFormat::kContiguous),
       shape);
+}
+
+Tensor rearranged(const Tensor& self, IntSpan split, IntSpan order, IntSpan sizes) {
+  const Tensor permuted = op::permute(op::reshape(self, split), order);
+  return op::_unsafe_view(op::clone(permuted, MemoryFormat::kContiguous), sizes);
 }
 
 Tensor repeat_backward(const Tensor& gy, IntSpan repeats, IntSpan sizes) {

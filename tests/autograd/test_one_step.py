@@ -165,3 +165,25 @@ def test_weights_of_other_sizes_are_refused_as_in_pytorch(name):
         x = library.zeros(2, 3)
         with pytest.raises(ValueError, match="Weights and input must have the same size"):
             getattr(library.nn.functional, name)(x, x, weight=library.ones(3))
+
+
+@pytest.mark.parametrize(
+    "expression",
+    """torch.rot90(x) | torch.rot90(x, 4) | F.pixel_shuffle(x.view(1, 12, 1, 1), 2) | x.repeat(1, 1)
+    F.pixel_shuffle(x.view(1, 1, 3, 4), 1) | F.channel_shuffle(x.view(1, 12, 1), 1) | x.roll(0, 0)
+    F.multi_margin_loss(x[0], t[1:2], reduction="none") | torch.complex(x, x).real""".replace(
+        "\n", "|"
+    ).split("|"),
+)
+def test_results_are_written_in_place(expression):
+    variables, fixed = leaves(taeda)
+    x = variables["x"].requires_grad_()
+    before = x.tolist()
+    plain = value(taeda, expression.strip(), variables, fixed)
+    (expected,) = taeda.autograd.grad(plain.sum(), x)
+    result = value(taeda, expression.strip(), variables, fixed)
+    assert result._base is None or "real" in expression
+    result.mul_(2)
+    (got,) = taeda.autograd.grad(result.sum(), x)
+    taeda.testing.assert_close(got, 2 * expected)
+    assert x.tolist() == before

@@ -73,6 +73,8 @@ def call(name: str, *args: Any, **kwargs: Any) -> Any:
         name: "aten::mul", or several with "|" between them.
     """
     plain = name.rpartition("::")[2]
+    if plain == "result_type":
+        return taeda.result_type(*args)
     if not any(isinstance(a, Tensor) for a in args):
         known = NUMBER_FUNCTIONS.get(plain) or DTYPE_FUNCTIONS.get(plain)
         if known is not None:
