@@ -36,6 +36,7 @@
 #include "op/unsqueeze.h"
 #include "ops/allocate.h"
 #include "ops/dispatch.h"
+#include "ops/expr.h"
 #include "ops/host.h"
 #include "ops/index_rules.h"
 #include "ops/matrices.h"
@@ -306,7 +307,7 @@ Tensor rolled(const Tensor& self, IntSpan shifts, IntSpan dims) {
 
 Tensor rolled_back(const Tensor& self, IntSpan shifts, IntSpan dims) {
   DimVector back(shifts);
-  for (int64_t& shift : back) shift = -shift;
+  for (int64_t& shift : back) shift = expr::sub(int64_t{0}, shift);  // checked
   return op::roll(self, back, dims);
 }
 

@@ -478,6 +478,8 @@ Tensor rearranged(const Tensor& self, IntSpan split, IntSpan order, IntSpan size
 }
 
 Tensor repeat_backward(const Tensor& gy, IntSpan repeats, IntSpan sizes) {
+  TD_CHECK(repeats.size() >= sizes.size(), "repeat_backward: {} counts for {} dimensions",
+           static_cast<int64_t>(repeats.size()), static_cast<int64_t>(sizes.size()));
   const size_t lead = repeats.size() - sizes.size();
   DimVector wide, copies;
   for (size_t i = 0; i < repeats.size(); i++) {
