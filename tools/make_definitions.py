@@ -28,6 +28,7 @@ from gen.text import join_lines  # noqa: E402
 HEADER = '''"""What operators of the table are made of. Made from `ops`; do not edit."""
 
 # ruff: noqa
+# mypy: ignore-errors
 
 from .language import call, method, rules
 from .language import bool8, float, inf, int, len, nan, pi
