@@ -9,6 +9,7 @@
 #include "autograd/differentiated.h"
 #include "autograd/math.h"
 #include "autograd/view.h"
+#include "autograd/view_replay.h"
 #include "base/fork.h"
 #include "base/handover.h"
 #include "core/layout.h"
@@ -74,6 +75,7 @@ TangentSlot& slot_of(const Tensor& t) {
 
 // The part of a base's tangent that a view of the base covers.
 Tensor part_of(const Tensor& base_tangent, const Tensor& base, const Tensor& view) {
+  if (const Ref<const ViewReplay> replay = replay_of(view)) return replay->run(base_tangent);
   // In elements of the view: a complex number is two real ones.
   const Tensor whole = math::with_elements_of(base_tangent, view.dtype());
   const auto in_view = [&](int64_t offset) {

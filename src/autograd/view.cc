@@ -2,6 +2,7 @@
 
 #include "autograd/math.h"
 #include "autograd/record.h"
+#include "autograd/view_replay.h"
 #include "core/layout.h"
 #include "ops/batching/level.h"
 
@@ -59,11 +60,15 @@ void check_geometry(const ViewGeometry& base, const ViewGeometry& view) {
 struct AsStridedNode final : Node {
   ViewGeometry base, view;
   Device device;
+  Ref<const ViewReplay> replay;
   const char* name() const override { return "AsStridedBackward0"; }
   TensorList apply(TensorList&& grads) override {
     TensorList out(1);
     if (!grads[0].defined() || !should_compute(0)) return out;
-    if (base.dtype == view.dtype && base.bits == view.bits) {
+    if (replay) {
+      out[0] = zeros_in_layout(grads[0], base.sizes, base.strides);
+      math::copy_(replay->run(out[0]), grads[0]);
+    } else if (base.dtype == view.dtype && base.bits == view.bits) {
       out[0] = math::as_strided_backward(grads[0], base.sizes, base.strides, base.offset,
                                          view.sizes, view.strides, view.offset);
     } else {
@@ -76,12 +81,13 @@ struct AsStridedNode final : Node {
 };
 
 Ref<Node> make_view_node(const ViewGeometry& base, const ViewGeometry& view, Device device,
-                         Edge edge) {
-  check_geometry(base, view);
+                         Ref<const ViewReplay> replay, Edge edge) {
+  if (!replay) check_geometry(base, view);
   Ref<AsStridedNode> node = make_ref<AsStridedNode>();
   node->base = base;
   node->view = view;
   node->device = device;
+  node->replay = std::move(replay);
   EdgeList edges;
   edges.push_back(std::move(edge));
   node->set_next_edges(std::move(edges));
@@ -92,6 +98,7 @@ Ref<Node> make_view_node(const ViewGeometry& base, const ViewGeometry& view, Dev
 struct CopySlices final : Node {
   ViewGeometry base, view;
   Device device;
+  Ref<const ViewReplay> replay;
   Ref<Node> inner;
   uint32_t inner_output = 0;
   bool inner_reads_view = false;  // the inner node's first edge is the view's old value
@@ -107,9 +114,7 @@ struct CopySlices final : Node {
   TensorList apply(TensorList&& grads) override {
     TensorList out(next_edges().size());
     if (!grads[0].defined()) return out;
-    GradientBuffer buffer(base, device);
-    math::copy_(buffer.whole(), grads[0]);
-    const Tensor part = buffer.part(view);
+    const auto [whole, part] = copy_of(grads[0]);
     TensorList inner_grads(inner->num_inputs());
     inner_grads[inner_output] = math::clone(part);
     TensorList inner_out = inner->apply(std::move(inner_grads));
@@ -118,12 +123,28 @@ struct CopySlices final : Node {
       out[i - skip + 1] = std::move(inner_out[i]);
     if (should_compute(0)) {
       const bool flows = inner_reads_view && !inner_out.empty() && inner_out[0].defined();
-      Tensor inside = flows ? inner_out[0] : math::zeros(view.sizes, view.dtype, device);
-      if (inside.sizes() != IntSpan(view.sizes)) inside = math::sum_to_size(inside, view.sizes);
-      math::copy_(part, inside);
-      out[0] = buffer.whole();
+      if (!flows) {
+        zero_(part);
+      } else {
+        const bool same = inner_out[0].sizes() == IntSpan(view.sizes);
+        math::copy_(part, same ? inner_out[0] : math::sum_to_size(inner_out[0], view.sizes));
+      }
+      out[0] = whole;
     }
     return out;
+  }
+
+ private:
+  // A copy of the base's gradient, and the view's part of it.
+  std::pair<Tensor, Tensor> copy_of(const Tensor& grad) const {
+    if (replay) {
+      Tensor whole = copied_to_layout(grad, base.sizes, base.strides);
+      Tensor part = replay->run(whole);
+      return {std::move(whole), std::move(part)};
+    }
+    const GradientBuffer buffer(base, device);
+    math::copy_(buffer.whole(), grad);
+    return {buffer.whole(), buffer.part(view)};
   }
 };
 
@@ -138,7 +159,7 @@ void set_gradient_edge(const Tensor& t, Ref<Node> node, uint32_t output_nr) {
 
 void attach_view_history(const Tensor& alias, Node& base_node) {
   const auto& copy = static_cast<const CopySlices&>(base_node);
-  Ref<Node> node = make_view_node(copy.base, ViewGeometry(alias), alias.device(),
+  Ref<Node> node = make_view_node(copy.base, ViewGeometry(alias), alias.device(), copy.replay,
                                   Edge{Ref<Node>(&base_node), 0});
   node->set_input_metadata(0, alias);
   set_gradient_edge(alias, std::move(node), 0);
@@ -152,8 +173,8 @@ Ref<Node> view_grad_fn(const Tensor& view) {
   if (impl->version() == impl->view_version) return meta ? meta->grad_fn : Ref<Node>();
   if (!requires_grad(base)) return meta->grad_fn;
   check_view_writable(view, /*indirect=*/true);
-  Ref<Node> node =
-      make_view_node(ViewGeometry(base), ViewGeometry(view), view.device(), gradient_edge(base));
+  Ref<Node> node = make_view_node(ViewGeometry(base), ViewGeometry(view), view.device(),
+                                  replay_of(view), gradient_edge(base));
   node->set_input_metadata(0, view);
   move_history(view, node, 0);
   impl->view_version = impl->version();
@@ -167,7 +188,8 @@ void rebase_view(const Tensor& view, const Ref<Node>& node, uint32_t output_nr) 
   copy->base = ViewGeometry(base);
   copy->view = ViewGeometry(view);
   copy->device = view.device();
-  check_geometry(copy->base, copy->view);
+  copy->replay = replay_of(view);
+  if (!copy->replay) check_geometry(copy->base, copy->view);
   // The operator's first argument is the view: its gradient goes on to the base's old value.
   const AutogradMeta* meta = meta_of(impl);
   const Edge first = node->next_edges().size() > 0 ? node->next_edge(0) : Edge();

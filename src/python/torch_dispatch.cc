@@ -1,6 +1,7 @@
 #include "python/torch_dispatch.h"
 
 #include "autograd/record.h"
+#include "autograd/view_replay.h"
 #include "ops/allocate.h"
 #include "ops/modes.h"
 #include "ops/operator.h"
@@ -187,17 +188,20 @@ void track_views(const Operator& op, const Stack& arguments, const Stack& result
   const auto has_no_memory = [](const Tensor& t) {
     return t.defined() && t.impl()->keys.has(Key::kPython) && t.storage() && !t.storage()->data();
   };
-  const auto track = [&](const Tensor& t, uint32_t flags) {
+  const auto track = [&](const Tensor& t, size_t output, uint32_t flags) {
     if (t.is_same(base) || !has_no_memory(t) || !has_no_memory(base) || t.impl()->view_base) return;
     t.impl()->storage = base.impl()->storage;
-    if (op.record() && op.record()->has(OperatorRecord::kNoHistory))
+    if (op.record() && op.record()->has(OperatorRecord::kNoHistory)) {
       t.impl()->own_version = base.impl()->own_version;
-    else
-      autograd::track_view(t, base, flags);
+      return;
+    }
+    autograd::track_view(t, base, flags);
+    autograd::remember_view(t, op, arguments, output);
   };
-  if (results[0].is_tensor()) track(results[0].tensor(), 0);
+  if (results[0].is_tensor()) track(results[0].tensor(), 0, 0);
   if (results[0].is_tensors())
-    for (const Tensor& t : results[0].tensors()) track(t, autograd::kOneOfSeveral);
+    for (size_t i = 0; i < results[0].tensors().size(); i++)
+      track(results[0].tensors()[i], i, autograd::kOneOfSeveral);
 }
 
 // The kernel that a program gave to the operator as which the call is shown.

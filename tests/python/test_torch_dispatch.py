@@ -1,6 +1,7 @@
 """TorchDispatchMode and classes with a __torch_dispatch__, compared with PyTorch's."""
 
 import gc
+import importlib
 import io
 import pickle
 import threading
@@ -693,3 +694,113 @@ def test_nll_loss_with_the_sum_of_its_weights(reduction):
         expected = torch.ops.aten.nll_loss_forward(*across, reduction, -100)
         for mine, theirs in zip(found, expected, strict=True):
             taeda.testing.assert_close(mine, taeda.tensor(theirs.numpy()))
+
+
+# --- views of tensors without memory ---
+
+
+def wrapper_class(t, strides):
+    """A class of wrappers, which say the layouts of what they hold, or claim contiguous ones."""
+    tree_map = importlib.import_module(f"{t.__name__}.utils._pytree").tree_map
+
+    class Wrapper(t.Tensor):
+        @staticmethod
+        def __new__(cls, held):
+            layout = {"strides": held.stride(), "storage_offset": held.storage_offset()}
+            made = t.Tensor._make_wrapper_subclass(
+                cls,
+                held.shape,
+                dtype=held.dtype,
+                device=held.device,
+                requires_grad=held.requires_grad,
+                **(layout if strides else {}),
+            )
+            made.held = held
+            return made
+
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            def unwrap(x):
+                return x.held if isinstance(x, Wrapper) else x
+
+            def wrap(x):
+                return cls(x) if isinstance(x, t.Tensor) and not isinstance(x, cls) else x
+
+            args, kwargs = tree_map(unwrap, args), tree_map(unwrap, kwargs or {})
+            return tree_map(wrap, func(*args, **kwargs))
+
+    return Wrapper
+
+
+WRITES = {
+    "slice by a slice": lambda z: z[1:].mul_(z[:-1].clone()),
+    "slice by a number": lambda z: z[1:].mul_(3.0),
+    "element": lambda z: z.__setitem__(0, z[1] * 2),
+    "row of a view": lambda z: z.view(2, 2)[0].mul_(z[2:].clone()),
+    "column of a view": lambda z: z.view(2, 2)[:, 1].mul_(z[2:].clone()),
+    "transposed": lambda z: z.view(2, 2).t()[1].mul_(z[2:].clone()),
+    "whole": lambda z: z.mul_(z.clone()),
+    "fill": lambda z: z[2].fill_(0.0),
+    "zero": lambda z: z[1:3].zero_(),
+    "steps": lambda z: z[::2].mul_(z[1::2].clone()),
+    "diagonal": lambda z: z.view(2, 2).diagonal().mul_(z[:2].clone()),
+    "view after the write": lambda z: (lambda v: (z.mul_(2.0), v.mul_(z[:2].clone())))(z[2:]),
+    "copy": lambda z: z[2:].copy_(z[:2] * 3),
+}
+
+
+@pytest.mark.parametrize("strides", [False, True])
+@pytest.mark.parametrize("name", WRITES)
+def test_writes_to_views_of_wrappers_have_the_gradients_of_plain_tensors(name, strides):
+    def gradients(make):
+        x = make(taeda.arange(1.0, 5.0)).requires_grad_()
+        z = x * 1
+        WRITES[name](z)
+        (z * z).sum().backward()
+        return [(t.held if hasattr(t, "held") else t).tolist() for t in (x.grad, z)]
+
+    Wrapper = wrapper_class(taeda, strides)
+    expected = gradients(taeda.clone)
+    assert gradients(lambda x: Wrapper(x.clone())) == expected
+    torch = pytest.importorskip("torch")
+    x = torch.arange(1.0, 5.0).requires_grad_()
+    z = x * 1
+    WRITES[name](z)
+    (z * z).sum().backward()
+    assert [x.grad.tolist(), z.tolist()] == expected
+
+
+# Not of what is transposed and claims to be contiguous: aten.view raises, in PyTorch as well.
+@pytest.mark.parametrize("name", [name for name in WRITES if name != "transposed"])
+def test_second_gradients_of_writes_to_views_of_wrappers(name):
+    def gradients(make):
+        x = make(taeda.arange(1.0, 5.0)).requires_grad_()
+        z = x * x
+        WRITES[name](z)
+        (first,) = taeda.autograd.grad((z * z * z).sum(), x, create_graph=True)
+        (second,) = taeda.autograd.grad((first * first).sum(), x)
+        return [(t.held if hasattr(t, "held") else t).detach().tolist() for t in (first, second)]
+
+    Wrapper = wrapper_class(taeda, strides=False)
+    assert gradients(lambda x: Wrapper(x.clone())) == gradients(taeda.clone)
+
+
+def test_a_views_history_follows_a_write_to_its_base_in_wrappers():
+    def gradient(make):
+        x = make(taeda.arange(1.0, 5.0)).requires_grad_()
+        z = x * 1
+        view, chunk = z[1:3], z.view(2, 2)[1]
+        z.mul_(z.clone())
+        ((view * view).sum() + chunk.sum()).backward()
+        return (x.grad.held if hasattr(x.grad, "held") else x.grad).tolist()
+
+    Wrapper = wrapper_class(taeda, strides=False)
+    assert gradient(lambda x: Wrapper(x.clone())) == gradient(taeda.clone)
+
+
+def test_the_gradient_of_a_wrapper_is_one():
+    x = wrapper_class(taeda, strides=False)(taeda.arange(1.0, 5.0)).requires_grad_()
+    z = x * 1
+    z[1:].mul_(3.0)
+    z.sum().backward()
+    assert type(x.grad) is type(x)
