@@ -6,8 +6,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
-from enum import Enum
 from types import ModuleType
 from typing import Any
 
@@ -16,83 +14,6 @@ from taeda import _C, _missing
 from taeda._C import Tensor
 
 _TensorMeta = type(Tensor)
-_BACKENDS = (
-    "CPU CUDA HIP XLA MPS IPU XPU HPU VE Lazy MTIA MAIA PrivateUse1 PrivateUse2 PrivateUse3 Meta"
-)
-_KEYS = (
-    "Undefined Dense Quantized Sparse SparseCsr NestedTensor BackendSelect Python "
-    "PythonTLSSnapshot Functionalize Conjugate Negative ZeroTensor ADInplaceOrView "
-    "AutogradOther AutogradNestedTensor AutogradFunctionality Autograd AutocastCPU AutocastCUDA "
-    "AutocastXPU AutocastHPU AutocastIPU AutocastMPS AutocastPrivateUse1 FuncTorchBatched "
-    "FuncTorchBatchedDecomposition FuncTorchVmapMode FuncTorchGradWrapper "
-    "FuncTorchDynamicLayerBackMode FuncTorchDynamicLayerFrontMode PreDispatch PythonDispatcher "
-    "CompositeImplicitAutograd CompositeImplicitAutogradNestedTensor CompositeExplicitAutograd "
-    "CompositeExplicitAutogradNonFunctional"
-).split()
-_KEYS += [
-    kind + backend
-    for kind in ("", "Quantized", "Sparse", "SparseCsr", "NestedTensor", "Autograd")
-    for backend in _BACKENDS.split()
-]
-DispatchKey = Enum("DispatchKey", _KEYS, module="torch._C")  # type: ignore[misc]
-
-
-class DispatchKeySet:
-    """A set of dispatch keys."""
-
-    def __init__(self, keys: Any = ()) -> None:
-        listed: Iterable[Any] = [keys] if isinstance(keys, DispatchKey) else keys
-        self._keys = frozenset(listed)
-
-    def has(self, key: Any) -> bool:
-        return key in self._keys
-
-    def add(self, key: Any) -> DispatchKeySet:
-        return DispatchKeySet(self._keys | {key})
-
-    def remove(self, key: Any) -> DispatchKeySet:
-        return DispatchKeySet(self._keys - {key})
-
-    def __or__(self, other: DispatchKeySet) -> DispatchKeySet:
-        return DispatchKeySet(self._keys | other._keys)
-
-    def __and__(self, other: DispatchKeySet) -> DispatchKeySet:
-        return DispatchKeySet(self._keys & other._keys)
-
-    def __sub__(self, other: DispatchKeySet) -> DispatchKeySet:
-        return DispatchKeySet(self._keys - other._keys)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, DispatchKeySet) and self._keys == other._keys
-
-    def __hash__(self) -> int:
-        return hash(self._keys)
-
-    def __repr__(self) -> str:
-        names = (key.name for key in DispatchKey if key in self._keys)
-        return f"DispatchKeySet({', '.join(names)})"
-
-
-class _ExcludeDispatchKeyGuard:
-    """A block on whose thread calls pass some keys by: those of autocast."""
-
-    def __init__(self, keys: DispatchKeySet) -> None:
-        other = [key.name for key in keys._keys if not key.name.startswith("Autocast")]
-        if other:
-            raise NotImplementedError(
-                f"torch._C._ExcludeDispatchKeyGuard: only keys of autocast, got {', '.join(other)}"
-            )
-        names = {"cpu": "AutocastCPU", "cuda": "AutocastCUDA"}
-        self._devices = [device for device, key in names.items() if keys.has(DispatchKey[key])]
-
-    def __enter__(self) -> None:
-        self._before = {device: _C._autocast_state(device) for device in self._devices}
-        for device, (_, *rest) in self._before.items():
-            _C._set_autocast_state(device, False, *rest)
-
-    def __exit__(self, *error: object) -> None:
-        for device, state in self._before.items():
-            _C._set_autocast_state(device, *state)
 
 
 def _are_functorch_transforms_active() -> bool:
@@ -214,6 +135,11 @@ def __getattr__(name: str) -> Any:
         from taeda.serialization import _archive
 
         return getattr(_archive, name)
+    if name in ("DispatchKey", "DispatchKeySet") or "ispatch" in name or name.endswith("_keyset"):
+        from taeda import _dispatch_keys
+
+        if name in vars(_dispatch_keys):
+            return vars(_dispatch_keys)[name]
     if name == "_cuda_isInBadFork":
         return _C._cuda_is_forked_child
     if name in ("Argument", "FunctionSchema", "parse_schema"):

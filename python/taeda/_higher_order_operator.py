@@ -8,7 +8,7 @@ from typing import Any
 
 import taeda
 from taeda import Tensor
-from taeda._core import DispatchKey
+from taeda._dispatch_keys import DispatchKey
 from taeda.utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode_stack
 from taeda.utils._pytree import tree_leaves
 

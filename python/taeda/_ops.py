@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import sys
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from taeda import _C
@@ -193,13 +193,42 @@ class OpOverload(_C._OperatorBase):
         dot = f".{self._overload}" if self._overload else ""
         return self._operator_name + dot
 
+    def redispatch(self, keyset: Any, /, *args: Any, **kwargs: Any) -> Any:
+        """Goes on with a call that had these keys: what a kernel does that was given them, with a
+        part taken out (`Library.impl(..., with_keyset=True)`)."""
+        from taeda._dispatch_keys import to_bits
+
+        return self._redispatch(to_bits(keyset), args, kwargs)
+
+    @property
+    def py_kernels(self) -> dict[Any, Callable]:
+        """What `py_impl` has registered, by key."""
+        return self.__dict__.setdefault("_py_kernels", {})
+
+    def py_impl(self, k: Any) -> Callable[[Callable], Callable]:
+        """Decorator: keeps a kernel for a dispatch key, or a class of modes, in `py_kernels`.
+
+        Calls do not look there, nor do PyTorch's outside of its Python dispatcher."""
+
+        def register(fn: Callable) -> Callable:
+            if k in self.py_kernels:
+                raise RuntimeError(
+                    f"Trying to override a python impl for {k} on operator {self.name()}"
+                )
+            self.py_kernels[k] = fn
+            return fn
+
+        return register
+
     def has_kernel_for_dispatch_key(self, key: Any) -> bool:
         """Whether the operator answers calls with this key by itself."""
-        return _C._has_kernel(self, getattr(key, "name", key))
+        from taeda._dispatch_keys import has_kernel
+
+        return key in self.py_kernels or has_kernel(self, key)
 
     def has_kernel_for_any_dispatch_key(self, keys: Any) -> bool:
         """Whether it does for one of the keys."""
-        return any(self.has_kernel_for_dispatch_key(key) for key in keys)
+        return any(self.has_kernel_for_dispatch_key(key) for key in getattr(keys, "_keys", keys))
 
     def decompose(self, *args: Any, **kwargs: Any) -> Any:
         """NotImplemented for an operator with a kernel; others run what they are made of."""

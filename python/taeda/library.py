@@ -69,12 +69,12 @@ def _never_met(key: str) -> bool:
 
     Packages give kernels for all devices they know; these are never called.
     """
-    from taeda._core import _BACKENDS
+    from taeda._dispatch_keys import BACKENDS
 
     if key == "AutocastCUDA" or key.startswith("Quantized"):
         return True
     device = key.removeprefix("Autocast").removeprefix("Autograd")
-    return device in _BACKENDS.split() and device not in _KEYS_OF_DEVICES.values()
+    return device in BACKENDS and device not in _KEYS_OF_DEVICES.values()
 
 
 # How many kernels libraries have given for an operator and a key: "aten::add.Tensor/CPU".
@@ -82,13 +82,26 @@ _implemented: collections.Counter[str] = collections.Counter()
 _warned = False  # of a kernel that replaces one of the table's
 
 
-def _forget(rules: list[tuple[str, type]], implemented: list[str], watched: list[tuple]) -> None:
+def _forget(
+    rules: list[tuple[str, type]],
+    implemented: list[str],
+    watched: list[tuple],
+    fallbacks: list[str],
+) -> None:
     while rules:
         _C._torch_dispatch_rules.pop(rules.pop(), None)
     while implemented:
         _implemented.subtract([implemented.pop()])
     while watched:
         _C._watch_shown(*watched.pop(), False)
+    while fallbacks:
+        key = fallbacks.pop()
+        counts = import_module("taeda._dispatch_keys").FALLBACKS
+        counts[key] -= 1
+        if counts[key] == 0:
+            del counts[key]
+            if key not in _KEYS_WITHOUT_KERNELS and not _never_met(key):
+                _C._set_fallback(key)
 
 
 def _check_override(name: str, key: str) -> None:
@@ -107,7 +120,7 @@ def _check_override(name: str, key: str) -> None:
             "decompose, and ensure that we have meta kernels for the base ops that it decomposes "
             "into."
         )
-    if key.startswith("Composite"):
+    if key.startswith("Composite") and not composite:
         warnings.warn(
             f"{name}: a kernel for {key} is never called, the operator has one for each device",
             stacklevel=3,
@@ -194,7 +207,8 @@ class Library:
         self._rules: list[tuple[str, type]] = []  # keys of _C._torch_dispatch_rules
         self._implemented: list[str] = []  # keys of _implemented
         self._watched: list[tuple] = []  # operators, keys, whose calls may be shown as theirs
-        weakref.finalize(self, _forget, self._rules, self._implemented, self._watched)
+        self._fallbacks: list[str] = []  # keys of _dispatch_keys.FALLBACKS
+        weakref.finalize(self, _forget, *self._registered())
         _open.add(self)
 
     def __repr__(self) -> str:
@@ -219,16 +233,15 @@ class Library:
     ) -> None:
         """Gives an operator its kernel for a dispatch key: 'CPU', 'Meta', 'Autograd', ...
 
-        The newest kernel of a key answers; with `allow_override` false a second one is a
-        RuntimeError. Namespace "aten" is that of the operators of the table: what has a kernel of
-        its own can be given another until the library ends, which warns once.
+        With `with_keyset` the kernel is given the call's DispatchKeySet first, of which it passes
+        a part to `OpOverload.redispatch`. The newest kernel of a key answers; with `allow_override`
+        false a second one is a RuntimeError. Namespace "aten" is that of the operators of the
+        table, which can be given other kernels until the library ends, which warns once.
         """
         if not callable(fn):
             raise TypeError(
                 f"Input function is required to be a callable but found type {type(fn)}"
             )
-        if with_keyset:
-            raise NotImplementedError("Library.impl: kernels are not given a key set")
         name = self._qualify(_name_of(op_name))
         key = dispatch_key or self.dispatch_key or "CompositeImplicitAutograd"
         implemented = f"{name.removesuffix('.default')}/{key}"
@@ -250,7 +263,7 @@ class Library:
         else:
             _check_override(name, key)
             self._watch(name, key)
-            self.m.impl(name, key, fn)
+            self.m.impl(name, key, fn, with_keyset, getattr(fn, "_where_recorded", False))
         _implemented[implemented] += 1
         self._implemented.append(implemented)
 
@@ -261,6 +274,26 @@ class Library:
             return
         self._watched.append((op, key, names))
         _C._watch_shown(op, key, names, True)
+
+    def fallback(self, fn: Callable, dispatch_key: str = "", *, with_keyset: bool = False) -> None:
+        """What answers for operators that programs have registered and that have no kernel for the
+        key, nor one for all devices: fn(op, *args, **kwargs), with `with_keyset` fn(keys, op, ...).
+        `fallthrough_kernel` passes the key by. The library's namespace is "_"."""
+        key = dispatch_key or self.dispatch_key
+        if not key:
+            raise AssertionError("dispatch_key must not be empty for fallback")
+        if self.ns != "_":
+            raise RuntimeError(
+                "Fallback can only be registered using library fragment on the global namespace "
+                f'"_" but it is {self.ns}'
+            )
+        from taeda import _dispatch_keys
+
+        _dispatch_keys._dispatch_key_parse(key)
+        if key not in _KEYS_WITHOUT_KERNELS and not _never_met(key):
+            _C._set_fallback(key, None if fn is fallthrough_kernel else fn, with_keyset)
+        _dispatch_keys.FALLBACKS[key] = _dispatch_keys.FALLBACKS.get(key, 0) + 1
+        self._fallbacks.append(key)
 
     def fallthrough(self, op_name: Any, dispatch_key: str = "") -> None:
         """Passes the key by for this operator."""
@@ -295,7 +328,10 @@ class Library:
         for name in self._defined:
             vars(getattr(_ops.ops, self.ns)).pop(name, None)
         self._defined.clear()
-        _forget(self._rules, self._implemented, self._watched)
+        _forget(*self._registered())
+
+    def _registered(self) -> tuple:
+        return self._rules, self._implemented, self._watched, self._fallbacks
 
 
 @contextlib.contextmanager

@@ -266,7 +266,7 @@ bool Operator::is_dispatched() const {
 }
 
 bool Operator::has_kernel_for(KernelKind kind) const {
-  if (!record_) return kernels_->get(kind) != nullptr;
+  if (!record_ || kernels_->get(kind)) return kernels_->get(kind) != nullptr;
   if (!is_dispatched()) return kind == KernelKind::kComposite;
   return kind == KernelKind::kCPU || kind == KernelKind::kMeta || kind == KernelKind::kAutograd ||
          (kind == KernelKind::kAutocast && record_->autocast != OperatorRecord::kNoRule);
@@ -286,6 +286,35 @@ void Operator::check(const Stack& stack) const {
            schema_.name, schema_.arguments.size(), stack.size());
 }
 
+Operator::Kernels::Slot Operator::Kernels::get(KernelKind kind, KeySet keys) const {
+  const auto fits = [&](const Slot& slot) {
+    const auto* const limits = slot ? slot->target<LimitedKernel>() : nullptr;
+    const bool recorded =
+        keys.has(Key::kForward) || (keys.has(Key::kAutograd) && thread_modes.grad_enabled);
+    return slot && (!limits ||
+                    (!(limits->devices & keys).empty() && (!limits->where_recorded || recorded)));
+  };
+  const std::shared_lock lock(mutex);
+  const Slot& newest = slots[static_cast<size_t>(kind)];
+  if (!newest || kind != KernelKind::kAutograd || fits(newest)) return newest;
+  for (auto it = covered.rbegin(); it != covered.rend(); ++it)
+    if (it->first == kind && fits(it->second)) return it->second;
+  return nullptr;
+}
+
+namespace {
+
+// Those of a call of a program's operator: with kAutograd where a kernel for that answers, whatever
+// the arguments; without it where all arguments are inference tensors.
+KeySet with_autograd(const OperatorRegistry::Kernels& kernels, const Stack& stack, KeySet keys) {
+  if (!kernels.get(KernelKind::kAutograd, keys) || is_below_autograd()) return keys;
+  bool any = false;
+  each_tensor(stack, [&](const Tensor& t) { any = any || !t.is_inference(); });
+  return any ? keys | Key::kAutograd : keys - Key::kAutograd;
+}
+
+}  // namespace
+
 KeySet Operator::keys_of(const Stack& stack) const {
   KeySet keys;
   for (const Value& value : stack) {
@@ -294,7 +323,8 @@ KeySet Operator::keys_of(const Stack& stack) const {
   }
   if ((keys & kDeviceKeys).empty()) keys = keys | Key::kCPU;
   keys = (keys | thread_modes.included) - thread_modes.excluded;
-  if (!record_ || record_->has(Flags::kDispatched)) return keys;
+  if (!record_) return with_autograd(*kernels_, stack, keys);
+  if (record_->has(Flags::kDispatched)) return keys;
   if (record_->has(Flags::kLeaf)) return keys & kLeafKeys;
   return keys & (record_->has(Flags::kWhole) ? kCompositeKeys | Key::kPython : kCompositeKeys);
 }
@@ -400,7 +430,9 @@ void Operator::call_kernel(KeySet keys, Stack& stack) const {
       continue;
     }
     if (!composite && kMathBits.has(key)) return math_bits::handle(*this, keys, stack);
-    if (const Kernels::Slot kernel = kernels_->get(kind_of(key))) {
+    Kernels::Slot kernel = kernels_->get(kind_of(key), keys);
+    if (!kernel && !composite) kernel = OperatorRegistry::get().fallback(kind_of(key));
+    if (kernel) {
       if (*kernel) return (*kernel)(*this, keys, stack);
     } else if (const BoxedHandler handler = dispatch::handler(key);
                handler && key != Key::kAutocast && !(composite && !kCompositeKeys.has(key))) {
@@ -412,6 +444,7 @@ void Operator::call_kernel(KeySet keys, Stack& stack) const {
   Kernels::Slot kernel = kernels_->get(kind_of_device(device));
   if (!kernel || !*kernel) kernel = kernels_->get(KernelKind::kCompositeExplicit);
   if (!kernel || !*kernel) kernel = composite;
+  if (!kernel) kernel = OperatorRegistry::get().fallback(kind_of_device(device));
   TD_CHECK_IMPLEMENTED(
       kernel && *kernel,
       "Could not run '{}' with arguments from the '{}' backend: no kernel was registered for it.{}",
@@ -484,6 +517,18 @@ Operator& OperatorRegistry::define(Schema schema) {
 void OperatorRegistry::undefine(const Operator& op) {
   const std::unique_lock lock(mutex_);
   std::erase(live_, &op);
+}
+
+Operator::Kernels::Slot OperatorRegistry::fallback(KernelKind kind) const {
+  if (!any_fallback_.load(std::memory_order_acquire)) return nullptr;
+  const std::shared_lock lock(mutex_);
+  return fallbacks_[static_cast<size_t>(kind)];
+}
+
+void OperatorRegistry::set_fallback(KernelKind kind, Operator::Kernels::Slot kernel) {
+  const std::unique_lock lock(mutex_);
+  fallbacks_[static_cast<size_t>(kind)] = std::move(kernel);
+  any_fallback_ = true;
 }
 
 void OperatorRegistry::set_kernel(Operator& op, KernelKind kind, Operator::Kernels::Slot kernel) {

@@ -12,10 +12,21 @@ namespace taeda {
 
 inline constexpr size_t kNumKernelKinds = 12;
 
+// A kernel of kAutograd that answers some calls only; for others the one that it covers does, or
+// none. Registered as any BoxedKernel.
+struct LimitedKernel {
+  BoxedKernel function;
+  KeySet devices = kDeviceKeys;  // of the arguments
+  bool where_recorded = false;   // only calls that may be recorded, or carry tangents
+  void operator()(const Operator& op, KeySet keys, Stack& stack) const {
+    function(op, keys, stack);
+  }
+};
+
 // What programs have registered for an operator, and PyTorch's overloads of which an entry's form
 // stands for several (overloads.h).
 struct Operator::Kernels {
-  using Slot = std::shared_ptr<const BoxedKernel>;
+  using Slot = std::shared_ptr<const BoxedKernel>;   // an empty function: the key is passed by
   const Operator* entry = nullptr;                   // of an overload
   bool is_seen = true;                               // OverloadRecord::is_seen
   std::vector<std::unique_ptr<Operator>> overloads;  // of an entry's form
@@ -27,7 +38,15 @@ struct Operator::Kernels {
     const std::shared_lock lock(mutex);
     return slots[static_cast<size_t>(kind)];
   }
+  // The one for calls with these keys.
+  Slot get(KernelKind kind, KeySet keys) const;
 };
+
+inline constexpr KeySet kAllKeys = KeySet::below(static_cast<Key>(kNumKeys));
+
+// Whether calls of this thread pass kernels of kAutograd by: below a layer, where a program has
+// gone below autograd (torch._C._AutoDispatchBelowAutograd), and in inference mode.
+inline bool is_below_autograd() { return thread_modes.excluded.has(Key::kAutograd); }
 
 // For what a key's kernel is registered.
 KernelKind kind_of(Key key);
@@ -55,6 +74,10 @@ class OperatorRegistry {
   std::vector<Operator*> all() const;
   Operator& define(Schema schema);
   void undefine(const Operator& op);
+  // What answers for a program's operators that have nothing for this kind, nor a composite kernel;
+  // an empty function passes the kind by. Null: there is none.
+  Operator::Kernels::Slot fallback(KernelKind kind) const;
+  void set_fallback(KernelKind kind, Operator::Kernels::Slot kernel);
   static void set_kernel(Operator& op, KernelKind kind, Operator::Kernels::Slot kernel);
   // After kernels of an operator came or went: where it is one of the table's, calls find them.
   static void refresh(const Operator& op);
@@ -65,6 +88,8 @@ class OperatorRegistry {
   mutable std::shared_mutex mutex_;
   std::vector<std::unique_ptr<Operator>> operators_;  // taken-back ones too: someone may hold them
   std::vector<Operator*> live_;
+  Kernels::Slot fallbacks_[kNumKernelKinds];
+  std::atomic<bool> any_fallback_{false};
 };
 
 }  // namespace taeda

@@ -5,7 +5,9 @@
 #include <unordered_set>
 
 #include "ops/boxing.h"
+#include "ops/dispatch.h"
 #include "ops/overloads.h"
+#include "ops/tensors_of.h"
 
 namespace taeda::overrides {
 namespace {
@@ -87,20 +89,27 @@ bool is_shown(const Operator& op) {
   return tables().shown.contains(&op);
 }
 
-bool is_below_autograd() {
-  return thread_modes.excluded.has(Key::kAutograd) && thread_modes.grad_enabled;
-}
-
 // A program's kernel; one that lets the key be passed by counts as none.
-Slot kernel_of(const Operator& op, KernelKind kind) {
-  Slot kernel = OperatorRegistry::kernels_of(op).get(kind);
+Slot kernel_of(const Operator& op, KernelKind kind, KeySet keys = kAllKeys) {
+  Slot kernel = OperatorRegistry::kernels_of(op).get(kind, keys);
   return kernel && *kernel ? kernel : nullptr;
 }
 
+// Inference tensors have no history, and pass kernels of kAutograd by.
+bool any_recordable(const Stack& stack) {
+  bool any = false;
+  each_tensor(stack, [&](const Tensor& t) { any = any || !t.is_inference(); });
+  return any;
+}
+
 // The kernel that answers a call which the table has brought to `key`.
-Slot kernel_for(const Operator& op, Key key) {
-  if (!is_below_autograd())
-    if (Slot kernel = kernel_of(op, KernelKind::kAutograd)) return kernel;
+Slot kernel_for(const Operator& op, Key key, KeySet& keys, const Stack& stack) {
+  if (!is_below_autograd() && any_recordable(stack)) {
+    if (Slot kernel = kernel_of(op, KernelKind::kAutograd, keys)) {
+      keys = keys | Key::kAutograd;
+      return kernel;
+    }
+  }
   return kDeviceKeys.has(key) ? kernel_of(op, kind_of(key)) : nullptr;
 }
 
@@ -139,6 +148,33 @@ void call(const Operator& op, const BoxedKernel& kernel, Key key, KeySet keys, S
 }
 
 }  // namespace
+
+namespace {
+
+Key key_of(Device device) {
+  return device.is_cpu() ? Key::kCPU : device.type == DeviceType::kCUDA ? Key::kCUDA : Key::kMeta;
+}
+
+// The keys of tensors; where there are none, the device that a factory is given.
+KeySet keys_of_arguments(const Operator& op, const Stack& stack) {
+  KeySet keys;
+  each_tensor(stack, [&](const Tensor& t) { keys = keys | dispatch::keys(t); });
+  if (!(keys & kDeviceKeys).empty()) return keys;
+  const int at = op.schema().find("device");
+  const bool given = at >= 0 && stack[static_cast<size_t>(at)].holds<Device>();
+  return keys | key_of(given ? stack[static_cast<size_t>(at)].device() : Device());
+}
+
+}  // namespace
+
+void redispatch(const Operator& op, KeySet keys, Stack& stack) {
+  const KeySet natural = keys_of_arguments(op, stack) | thread_modes.included;
+  if (!op.record()) return op.redispatch(keys & (natural | Key::kAutograd), stack);
+  if (!op.record()->has(OperatorRecord::kDispatched))
+    return op.redispatch(keys & natural & kLeafKeys, stack);
+  const ExcludeKeys below(keys.has(Key::kAutograd) ? KeySet() : kDifferentiationKeys);
+  op.redispatch(keys & natural, stack);
+}
 
 bool can_have(const Operator& op) {
   const bool by_name_only = !overloads::is_seen(op);
@@ -221,13 +257,14 @@ bool run(const OperatorRecord& record, Form form, KeySet keys, const void* const
   const Key key = static_cast<Key>(keys.highest());
   const Function below = original(record, key);
   if (!below) return false;
+  const KeySet below_keys = keys;
   const bool into = record.has(OperatorRecord::kInto);
   Stack stack;
   boxing::box(record, args + into, stack);
   if (form == Form::kOut) stack.emplace_back(*static_cast<const Tensor*>(args[0]));
   Stack plain = stack;
   const Operator& op = called(record.form(form), stack);
-  if (const Slot kernel = kernel_for(op, key)) {
+  if (const Slot kernel = kernel_for(op, key, keys, stack)) {
     call(op, *kernel, key, keys, stack);
     give(op, stack, args, results);
     return true;
@@ -236,7 +273,7 @@ bool run(const OperatorRecord& record, Form form, KeySet keys, const void* const
     give(record.form(form), plain, args, results);
     return true;
   }
-  const void* all[32] = {&keys};
+  const void* all[32] = {&below_keys};
   for (const void** to = all + 1; *args;) *to++ = *args++;
   record.invoke(below, all, results);
   return true;

@@ -32,12 +32,16 @@ void set_answer_as_shown(AnswerAsShown answer);
 // at once; calls on other threads see the one or the other.
 void refresh(const Operator& op);
 
+// A call that goes on with `keys`, as a program says (OpOverload.redispatch). Without kAutograd
+// among them, it and what the table's operator calls in turn are below autograd.
+void redispatch(const Operator& op, KeySet keys, Stack& stack);
+
 // Whether any operator of the table has such kernels now.
 bool any();
 
 // A program's kernel, and the operator or overload that it was given to.
 struct Found {
-  std::shared_ptr<const BoxedKernel> kernel;
+  OperatorRegistry::Kernels::Slot kernel;
   const Operator* op = nullptr;
 };
 

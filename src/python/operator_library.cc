@@ -4,6 +4,7 @@
 #include "python/autograd_support.h"
 #include "python/boxed.h"
 #include "python/call.h"
+#include "python/dispatch_keys.h"
 #include "python/module.h"
 #include "python/operator_object.h"
 
@@ -19,6 +20,7 @@ LibraryObject* cast(PyObject* object) { return reinterpret_cast<LibraryObject*>(
 struct KindName {
   const char* name;
   KernelKind kind;
+  KeySet devices = kDeviceKeys;
 };
 constexpr KindName kKinds[] = {
     {"CPU", KernelKind::kCPU},
@@ -27,7 +29,9 @@ constexpr KindName kKinds[] = {
     {"Python", KernelKind::kPython},
     {"Functionalize", KernelKind::kFunctionalize},
     {"Autograd", KernelKind::kAutograd},
-    {"AutogradCPU", KernelKind::kAutograd},
+    {"AutogradCPU", KernelKind::kAutograd, Key::kCPU},
+    {"AutogradCUDA", KernelKind::kAutograd, Key::kCUDA},
+    {"AutogradMeta", KernelKind::kAutograd, Key::kMeta},
     {"Tracer", KernelKind::kTrace},
     {"AutocastCPU", KernelKind::kAutocast},
     {"FuncTorchBatched", KernelKind::kBatched},
@@ -35,27 +39,46 @@ constexpr KindName kKinds[] = {
     {"CompositeExplicitAutograd", KernelKind::kCompositeExplicit},
 };
 
-KernelKind kind_named(const char* name) {
+const KindName& kind_named(const char* name) {
   for (const KindName& known : kKinds)
-    if (std::string_view(known.name) == name) return known.kind;
+    if (std::string_view(known.name) == name) return known;
   raise_python(PyExc_RuntimeError, "could not parse dispatch key: {}", name);
 }
+
+// What a kernel is given in front of the operator's arguments.
+enum class Front { kNothing = 0, kKeys = 1, kOperator = 2 };
+constexpr bool has(Front all, Front one) { return static_cast<int>(all) & static_cast<int>(one); }
+Front front(bool keys, bool op) { return static_cast<Front>((keys ? 1 : 0) | (op ? 2 : 0)); }
 
 // A Python function as a kernel. Copies share it.
 class PythonKernel {
  public:
-  explicit PythonKernel(PyObject* function) : function_(make_ref<PythonHolder>(function)) {}
-  void operator()(const Operator& op, KeySet, Stack& stack) const {
+  explicit PythonKernel(PyObject* function, Front in_front = Front::kNothing)
+      : function_(make_ref<PythonHolder>(function)), front_(in_front) {}
+  void operator()(const Operator& op, KeySet keys, Stack& stack) const {
     with_python([&] {
       const PythonCall call = python_call(op.schema(), stack);
+      const PyRef args = with_front(op, keys, call.args);
       const PyRef result = PyRef::check(call_python(
-          [&] { return PyObject_Call(function_->get(), call.args.get(), call.kwargs.get()); }));
+          [&] { return PyObject_Call(function_->get(), args.get(), call.kwargs.get()); }));
       unwrap_results(op.schema(), result.get(), "the kernel of " + op.qualified_name(), stack);
     });
   }
 
  private:
+  PyRef with_front(const Operator& op, KeySet keys, const PyRef& args) const {
+    if (front_ == Front::kNothing) return PyRef::share(args.get());
+    const PyRef first = PyRef::check(PyList_New(0));
+    if (has(front_, Front::kKeys))
+      check_status(PyList_Append(first.get(), keyset_object(keys).get()));
+    if (has(front_, Front::kOperator))
+      check_status(PyList_Append(first.get(), operator_object(op)));
+    const PyRef tuple = PyRef::check(PyList_AsTuple(first.get()));
+    return PyRef::check(PySequence_Concat(tuple.get(), args.get()));
+  }
+
   Ref<PythonHolder> function_;
+  Front front_;
 };
 
 // _define_composite(schema, function) -> OpOverload: an operator that stays, in any namespace
@@ -95,14 +118,21 @@ PyObject* define(PyObject* self, PyObject* text) {
   TD_PYTHON_CATCH(nullptr)
 }
 
+// impl(name, key, function, with_keys, where_recorded)
 PyObject* implement(PyObject* self, PyObject* args) {
   TD_PYTHON_TRY
   const char *name, *kind;
   PyObject* function;
-  if (!PyArg_ParseTuple(args, "ssO:impl", &name, &kind, &function)) return nullptr;
+  int with_keys = 0, where_recorded = 0;
+  if (!PyArg_ParseTuple(args, "ssO|pp:impl", &name, &kind, &function, &with_keys, &where_recorded))
+    return nullptr;
   if (!PyCallable_Check(function))
     raise_python(PyExc_TypeError, "a kernel must be callable, but got {}", type_name(function));
-  cast(self)->library->implement(name, kind_named(kind), BoxedKernel(PythonKernel(function)));
+  const KindName& known = kind_named(kind);
+  BoxedKernel kernel = PythonKernel(function, front(with_keys, false));
+  if (known.devices != kDeviceKeys || where_recorded)
+    kernel = LimitedKernel{std::move(kernel), known.devices, where_recorded != 0};
+  cast(self)->library->implement(name, known.kind, std::move(kernel));
   Py_RETURN_NONE;
   TD_PYTHON_CATCH(nullptr)
 }
@@ -111,7 +141,7 @@ PyObject* fall_through(PyObject* self, PyObject* args) {
   TD_PYTHON_TRY
   const char *name, *kind;
   if (!PyArg_ParseTuple(args, "ss:fallthrough", &name, &kind)) return nullptr;
-  cast(self)->library->fall_through(name, kind_named(kind));
+  cast(self)->library->fall_through(name, kind_named(kind).kind);
   Py_RETURN_NONE;
   TD_PYTHON_CATCH(nullptr)
 }
@@ -149,7 +179,24 @@ PyObject* watch_shown(PyObject*, PyObject* args) {
         find_operator(name.substr(0, dot), name.substr(std::min(dot + 1, name.size())));
     if (found && found->record()) records.push_back(found->record());
   }
-  overrides::watch(to_operator(op), kind_named(kind), {records.data(), records.size()}, on);
+  overrides::watch(to_operator(op), kind_named(kind).kind, {records.data(), records.size()}, on);
+  Py_RETURN_NONE;
+  TD_PYTHON_CATCH(nullptr)
+}
+
+// _set_fallback(key, function, with_keys): `function` is given the operator first; None passes the
+// key by, and without a function there is no fallback any more.
+PyObject* set_fallback(PyObject*, PyObject* args) {
+  TD_PYTHON_TRY
+  const char* name;
+  PyObject* function = nullptr;
+  int with_keys = 0;
+  if (!PyArg_ParseTuple(args, "s|Op:_set_fallback", &name, &function, &with_keys)) return nullptr;
+  BoxedKernel kernel;
+  if (function && function != Py_None) kernel = PythonKernel(function, front(with_keys, true));
+  OperatorRegistry::get().set_fallback(
+      kind_named(name).kind,
+      function ? std::make_shared<const BoxedKernel>(std::move(kernel)) : nullptr);
   Py_RETURN_NONE;
   TD_PYTHON_CATCH(nullptr)
 }
@@ -160,12 +207,13 @@ PyObject* has_kernel(PyObject*, PyObject* args) {
   PyObject* op;
   const char* name;
   if (!PyArg_ParseTuple(args, "Os:_has_kernel", &op, &name)) return nullptr;
-  return PyBool_FromLong(to_operator(op).has_kernel_for(kind_named(name)));
+  return PyBool_FromLong(to_operator(op).has_kernel_for(kind_named(name).kind));
   TD_PYTHON_CATCH(nullptr)
 }
 
 PyMethodDef functions[] = {
     {"_has_kernel", has_kernel, METH_VARARGS, nullptr},
+    {"_set_fallback", set_fallback, METH_VARARGS, nullptr},
     {"_watch_shown", watch_shown, METH_VARARGS, nullptr},
     {"_define_composite", define_composite, METH_VARARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},
@@ -174,6 +222,7 @@ PyMethodDef functions[] = {
 }  // namespace
 
 void add_library(PyObject* module) {
+  add_dispatch_keys(module);
   PyType_Slot slots[] = {
       {Py_tp_new, reinterpret_cast<void*>(library_new)},
       {Py_tp_dealloc, reinterpret_cast<void*>(library_dealloc)},

@@ -11,8 +11,10 @@
 #include "ops/modes.h"
 #include "ops/operator.h"
 #include "ops/overloads.h"
+#include "ops/overrides.h"
 #include "python/boxed.h"
 #include "python/call.h"
+#include "python/dispatch_keys.h"
 #include "python/module.h"
 #include "python/torch_function.h"
 #include "python/wrap.h"
@@ -137,6 +139,20 @@ PyObject* redispatch_below(PyObject* self, PyObject* args) {
   TD_PYTHON_CATCH(nullptr)
 }
 
+// _redispatch(bits, args, kwargs): the call goes on with these keys.
+PyObject* redispatch(PyObject* self, PyObject* args) {
+  TD_PYTHON_TRY
+  long bits;
+  PyObject *given, *kwargs;
+  if (!PyArg_ParseTuple(args, "lO!O!:_redispatch", &bits, &PyTuple_Type, &given, &PyDict_Type,
+                        &kwargs))
+    return nullptr;
+  const Operator& op = *cast(self)->op;
+  Stack stack = bind_arguments(op, PySequence_Fast_ITEMS(given), PyTuple_GET_SIZE(given), kwargs);
+  return run(stack, [&](Stack& s) { overrides::redispatch(op, keys_from_bits(bits), s); });
+  TD_PYTHON_CATCH(nullptr)
+}
+
 PyObject* arguments_of(const std::vector<SchemaArgument>& arguments) {
   PyRef list = PyRef::check(PyList_New(0));
   for (const SchemaArgument& a : arguments) {
@@ -182,6 +198,7 @@ PyObject* get_pointwise(PyObject* self, void*) {
 
 PyMethodDef methods[] = {
     {"_redispatch_below", redispatch_below, METH_VARARGS, nullptr},
+    {"_redispatch", redispatch, METH_VARARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
 PyGetSetDef properties[] = {

@@ -73,6 +73,7 @@ def autograd_kernel(
             results = (results,)
         return pytree.tree_unflatten(list(results[: result_spec.num_leaves]), result_spec)
 
+    kernel._where_recorded = True  # type: ignore[attr-defined]
     return kernel
 
 

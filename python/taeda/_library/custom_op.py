@@ -47,7 +47,7 @@ class CustomOpDef:
         self._library = _C._Library(namespace)
         self._library.define(name + schema)
         OPDEFS[self._qualname] = self
-        self._library.impl(name, "Autograd", autograd_kernel(self._opoverload, None, None))
+        self._impl_autograd(autograd_kernel(self._opoverload, None, None))
         self._library.impl(name, "Meta", self._without_fake)
 
     def _without_fake(self, *args: Any, **kwargs: Any) -> None:
@@ -131,7 +131,11 @@ class CustomOpDef:
                 "autograd formula for that."
             )
         kernel = autograd_kernel(self._opoverload, backward, setup_context)
-        self._library.impl(self._name, "Autograd", kernel)
+        self._impl_autograd(kernel)
+
+    def _impl_autograd(self, kernel: Callable) -> None:
+        """Without keys, and only for calls that could be recorded."""
+        self._library.impl(self._name, "Autograd", kernel, False, True)
 
     def register_vmap(self, func: Callable | None = None) -> Callable:
         """Gives the rule for torch.vmap: func(info, in_dims, *args) -> (result, out_dims). Without

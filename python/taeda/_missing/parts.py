@@ -96,7 +96,7 @@ MODULES = {
     "torch.classes": ("taeda runs no classes of TorchScript; use Python's", "load_library"),
     "torch._C": (
         _CORE,
-        "_AutoDispatchBelowAutograd _DisableTorchDispatch Graph Node "
+        "_DisableTorchDispatch Graph Node "
         "Value _jit_get_operation _set_math_sdp_allow_fp16_bf16_reduction",
     ),
     "torch.xpu": (
