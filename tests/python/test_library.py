@@ -531,6 +531,58 @@ def test_opchecks_verdicts_are_pytorchs(namespace, name):
         assert passed == {test: result == "SUCCESS" for test, result in theirs[grad].items()}
 
 
+def crashing(ctx, grad):
+    raise ValueError("the backward said no")
+
+
+#: Backward functions of an operator of one argument that it saves.
+BACKWARDS = {
+    "right": lambda ctx, grad: grad * ctx.saved_tensors[0].cos(),
+    "crashes": crashing,
+    "reads values": lambda ctx, grad: grad * grad.sum().item(),
+    "another shape": lambda ctx, grad: grad.sum().view(1, 1, 1),
+    "no gradient": lambda ctx, grad: None,
+    "too many": lambda ctx, grad: (grad, grad),
+    "not saved": lambda ctx, grad: grad * ctx.saved_tensors[3],
+    "none registered": None,
+}
+
+
+def backward_verdicts(t, namespace, name, test):
+    op = t.library.custom_op(
+        f"{namespace}::sine", lambda x: x.sin(), mutates_args=(), schema="(Tensor x) -> Tensor"
+    )
+    op.register_fake(t.empty_like)
+    if BACKWARDS[name]:
+        save = lambda ctx, inputs, output: ctx.save_for_backward(*inputs)  # noqa: E731
+        op.register_autograd(BACKWARDS[name], setup_context=save)
+    arguments = [t.ones(3, 2).requires_grad_(grad) for grad in (False, True)]
+    checks = [
+        t.library.opcheck(op, (x,), raise_exception=False, test_utils=test) for x in arguments
+    ]
+    return [check[test] == "SUCCESS" for check in checks]
+
+
+@pytest.mark.parametrize("test", ["test_aot_dispatch_static", "test_aot_dispatch_dynamic"])
+@pytest.mark.parametrize("name", BACKWARDS)
+def test_opcheck_runs_the_backward_as_pytorchs_does(namespace, name, test):
+    if name == "reads values" and test.endswith("dynamic"):
+        pytest.skip("a number that is not known yet stands for the value in PyTorch")
+    torch = pytest.importorskip("torch")
+    ours, theirs = (backward_verdicts(t, namespace, name, test) for t in (taeda, torch))
+    assert ours == theirs
+
+
+def test_opcheck_raises_what_a_backward_raises(namespace):
+    op = custom_op(
+        f"{namespace}::f", lambda x: x.sin(), mutates_args=(), schema="(Tensor x) -> Tensor"
+    )
+    op.register_fake(taeda.empty_like)
+    op.register_autograd(crashing)
+    with pytest.raises(taeda.library._OpCheckError, match="the backward said no"):
+        opcheck(op, (taeda.ones(2, requires_grad=True),))
+
+
 def test_opcheck_says_only_of_a_missing_fake_that_it_is_missing(namespace):
     missing = verdicts(taeda, namespace, "without_fake")[False]["test_faketensor"]
     assert "has no fake implementation; add one with torch.library.register_fake" in str(missing)

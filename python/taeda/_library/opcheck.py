@@ -112,13 +112,53 @@ def test_faketensor(op: _ops.OpOverload, args: tuple, kwargs: dict) -> None:
                 )
 
 
+def _differentiated(op: _ops.OpOverload, args: tuple, kwargs: dict) -> tuple[list, list]:
+    """The results of a call, and the gradients of the arguments that require grad."""
+    from taeda.autograd import grad
+
+    leaves = [t for t in tensors_in((args, kwargs)) if t.requires_grad]
+
+    def written(value: Any) -> Any:  # a leaf could not be
+        needs = isinstance(value, _C.Tensor) and value.requires_grad
+        return value.clone() if needs else value
+
+    given, named = pytree.tree_map(written, (args, kwargs))
+    results = tensors_in(op(*given, **named))
+    recorded = [r for r in results if r.requires_grad]
+    if not leaves or not recorded:
+        return results, []
+    ones = [r.new_ones(r.shape) for r in recorded]
+    return results, list(grad(recorded, leaves, ones, allow_unused=True))
+
+
+def test_aot_dispatch(op: _ops.OpOverload, args: tuple, kwargs: dict) -> None:
+    """Forward and backward run on real tensors and on device meta, with the same metadata.
+
+    What they raise is raised. On device meta backward, too, must do without data.
+    """
+
+    def to_meta(value: Any) -> Any:
+        if not isinstance(value, _C.Tensor):
+            return value
+        return value.detach().to("meta").requires_grad_(value.requires_grad)
+
+    real = _differentiated(op, *_copies((args, kwargs)))
+    fake = _differentiated(op, *pytree.tree_map(to_meta, (args, kwargs)))
+    for what, ours, theirs in zip(("results", "gradients"), real, fake):
+        found = [None if t is None else (t.shape, t.dtype) for t in ours]
+        expected = [None if t is None else (t.shape, t.dtype) for t in theirs]
+        if found != expected:
+            raise OpCheckError(f"{op} gives {what} of {found}, without data of {expected}")
+
+
 TESTS = {
     "test_schema": test_schema,
     "test_autograd_registration": test_autograd_registration,
     "test_faketensor": test_faketensor,
+    "test_aot_dispatch_dynamic": test_aot_dispatch,
+    "test_aot_dispatch_static": test_aot_dispatch,
 }
-# What of PyTorch's needs a compiler.
-MISSING = ("test_aot_dispatch_static", "test_aot_dispatch_dynamic")
+DEFAULT_TESTS = tuple(name for name in TESTS if name != "test_aot_dispatch_static")
 
 
 def opcheck(
@@ -126,14 +166,15 @@ def opcheck(
     args: tuple[Any, ...],
     kwargs: dict[str, Any] | None = None,
     *,
-    test_utils: str | Sequence[str] = tuple(TESTS),
+    test_utils: str | Sequence[str] = DEFAULT_TESTS,
     raise_exception: bool = True,
     atol: float | None = None,
     rtol: float | None = None,
 ) -> dict[str, str]:
     """Runs an operator on arguments and checks its schema, gradient and fake implementation.
 
-    PyTorch's two tests with its compiler (test_aot_dispatch_*) are not there.
+    PyTorch's two tests with its compiler (test_aot_dispatch_*) run forward and backward with data
+    and without.
     """
     if not isinstance(op, _ops.OpOverload):
         op = getattr(op, "_opoverload", None) or getattr(op, "default", op)
@@ -142,8 +183,6 @@ def opcheck(
     wanted = [test_utils] if isinstance(test_utils, str) else list(test_utils)
     results: dict[str, Any] = {}
     for name in wanted:
-        if name in MISSING:
-            raise NotImplementedError(f"opcheck: {name} needs a compiler, which taeda has not")
         if name not in TESTS:
             raise ValueError(f"test_utils should be a subset of {set(TESTS)}, got {name}")
         try:
