@@ -309,3 +309,121 @@ def test_views_of_conjugates_are_functionalized():
     near(taeda.func.functionalize(taeda.func.jacfwd(taeda.func.jacrev(f)))(x), expected)
     both = taeda.func.functionalize(taeda.vmap(taeda.func.jacfwd(f)))(taeda.stack([x, x]))
     near(both[1], taeda.func.jacrev(f)(x))
+
+
+# --- captured tensors, written by what is differentiated inside and outside ---
+
+CAPTURED_WRITES = {
+    "mul_": lambda c, p: c.mul_(p),
+    "copy_": lambda c, p: c.copy_(p),
+    "item": lambda c, p: c.__setitem__(slice(None), p),
+    "view": lambda c, p: c[:].mul_(p),
+}
+INSIDE = {
+    "grad": lambda f, rows, w: taeda.vmap(taeda.func.grad(f, argnums=1), in_dims=(0, None))(
+        rows, w
+    ),
+    "jvp": lambda f, rows, w: taeda.vmap(
+        lambda row: taeda.func.jvp(lambda w: f(row, w), (w,), (taeda.ones(3),))[1]
+    )(rows),
+}
+
+
+@pytest.mark.parametrize("write", CAPTURED_WRITES)
+@pytest.mark.parametrize("inside", INSIDE)
+def test_a_captured_tensor_written_by_both_levels_has_the_gradients_of_both(write, inside):
+    rows, w0, x = taeda.arange(6.0).view(2, 3), taeda.tensor([2.0, 3.0, 5.0]), taeda.ones(3) * 4
+
+    def outer(w):
+        captured = taeda.ones(3)
+
+        def inner(row, shared):
+            CAPTURED_WRITES[write](captured, w * shared)
+            return (captured * row).sum()  # w * shared * row
+
+        return INSIDE[inside](inner, rows, w0).sum()  # w * row, summed
+
+    expected = rows.sum(0)
+    assert taeda.func.grad(outer)(x).tolist() == expected.tolist()
+    value, tangent = taeda.func.jvp(outer, (x,), (x,))
+    assert value.item() == tangent.item() == (x * expected).sum().item()
+    leaf = x.clone().requires_grad_()
+    outer(leaf).backward()
+    assert leaf.grad.tolist() == expected.tolist()
+
+
+def test_a_captured_tensor_that_has_the_history_of_both_levels_is_not_read_wrongly_outside():
+    rows, w0 = taeda.arange(6.0).view(2, 3), taeda.tensor([2.0, 3.0, 5.0])
+
+    def outer(w):
+        captured = taeda.ones(3)
+
+        def inner(row, shared):
+            captured.mul_(w * shared)
+            return (captured * row).sum()
+
+        taeda.vmap(taeda.func.grad(inner, argnums=1), in_dims=(0, None))(rows, w0)
+        return captured.sum()
+
+    with pytest.raises(RuntimeError, match="used after that call had ended"):
+        taeda.func.grad(outer)(taeda.ones(3))
+    value, tangent = taeda.func.jvp(outer, (taeda.ones(3),), (taeda.ones(3),))
+    assert value.item() == tangent.item() == w0.sum().item()
+
+
+# --- results of a checkpoint, written in place ---
+
+
+def checkpointed(t, x):
+    y = t.utils.checkpoint.checkpoint(lambda a: a.exp(), x, use_reentrant=False)
+    y.mul_(x)
+    return y.sum()
+
+
+def in_dual_level(t, x):
+    with t.autograd.forward_ad.dual_level():
+        leaf = x.clone().requires_grad_()
+        dual = t.autograd.forward_ad.make_dual(leaf, x)
+        return t.autograd.grad(checkpointed(t, dual), leaf)[0]
+
+
+#: Of x exp(x) at 0.5: the transform, and the value that it has for each element.
+_E = float(np.exp(0.5))
+WRITTEN_RESULTS = {
+    "jvp of grad": (lambda f, x: taeda.func.jvp(taeda.func.grad(f), (x,), (x,))[1], 1.25 * _E),
+    "grad of jvp": (
+        lambda f, x: taeda.func.grad(lambda x: taeda.func.jvp(f, (x,), (x,))[1])(x),
+        # d/dx of sum(x f'(x)): f' + x f''
+        1.5 * _E + 1.25 * _E,
+    ),
+    "jacfwd of grad": (lambda f, x: taeda.func.jacfwd(taeda.func.grad(f))(x).sum(0), 2.5 * _E),
+    "hessian": (lambda f, x: taeda.func.hessian(f)(x).sum(0), 2.5 * _E),
+    "functionalize": (lambda f, x: taeda.func.functionalize(taeda.func.grad(f))(x), 1.5 * _E),
+    "vmap": (lambda f, x: taeda.vmap(taeda.func.grad(f))(x.expand(2, 2))[1], 1.5 * _E),
+    "dual level": (lambda f, x: in_dual_level(taeda, x), 1.5 * _E),
+}
+
+
+@pytest.mark.parametrize("name", WRITTEN_RESULTS)
+def test_what_a_checkpoint_returns_may_be_written_inside_of_levels(name):
+    transform, expected = WRITTEN_RESULTS[name]
+    found = transform(lambda x: checkpointed(taeda, x), taeda.tensor([0.5, 0.5]))
+    assert found.tolist() == pytest.approx([expected] * 2, rel=1e-5)
+
+
+def test_a_checkpoint_in_a_dual_level_has_pytorchs_gradient():
+    x = [0.5, 1.5]
+    ours, theirs = in_dual_level(taeda, taeda.tensor(x)), in_dual_level(torch, torch.tensor(x))
+    assert ours.tolist() == pytest.approx(theirs.tolist(), rel=1e-6)
+
+
+def test_a_view_that_a_checkpoint_returns_is_no_copy():
+    def f(x):
+        y = x * 1
+        part = taeda.utils.checkpoint.checkpoint(lambda a: a[:1], y, use_reentrant=False)
+        part.mul_(3.0)
+        return (y * y).sum()
+
+    x = taeda.tensor([2.0, 5.0])
+    found = taeda.func.jvp(taeda.func.grad(f), (x,), (taeda.ones(2),))
+    assert [t.tolist() for t in found] == [[36.0, 10.0], [18.0, 2.0]]

@@ -18,6 +18,7 @@ from taeda._C import Tensor
 from taeda.amp.autocast_mode import current_autocast
 from taeda.autograd.function import Function
 from taeda.autograd.graph import saved_tensors_hooks
+from taeda.utils._pytree import tree_map
 
 __all__ = [
     "checkpoint",
@@ -310,7 +311,8 @@ def checkpoint(
         early_stop: end the recomputation once all saved tensors are there.
 
     Inside of ``torch.vmap``, ``torch.func.functionalize`` and of forward mode the function runs as
-    if called without a checkpoint.
+    if called without a checkpoint, and its results are copies of what it has computed: they may be
+    written in place, as those of a checkpoint.
     """
     if use_reentrant is None:
         warnings.warn(
@@ -339,7 +341,7 @@ def checkpoint(
     around_forward, around_recompute = context_fn()
     if not taeda.is_grad_enabled() or _C._level_is_active() or _C._dual_level():
         with around_forward:
-            return function(*args, **kwargs)
+            return _writable(lambda: function(*args, **kwargs))
     state = taeda.get_rng_state() if preserve else None
     precision = current_autocast()
 
@@ -357,6 +359,19 @@ def checkpoint(
         result = function(*args, **kwargs)
     frame.complete = True
     return result
+
+
+def _writable(call: Callable) -> Any:
+    """The results of a call, copied where a node that it made may have saved them."""
+    with taeda.enable_grad():
+        first = _C._fresh_leaf(taeda.empty(0)).requires_grad_().view(0).grad_fn._sequence_nr()
+
+    def owned(x: Any) -> Any:
+        if not isinstance(x, Tensor) or x.grad_fn is None or x._version != 0 or x._is_view():
+            return x
+        return x.clone() if x.grad_fn._sequence_nr() > first else x
+
+    return tree_map(owned, call())
 
 
 def checkpoint_sequential(
