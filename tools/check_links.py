@@ -3,7 +3,9 @@
 A check of includes can be fooled: a public header declares functions that a higher layer defines
 (`Tensor::requires_grad`), and a name may be declared by hand. Here each undefined symbol of an
 object in the build folder is looked up where it is defined, and that object's layer must be one
-the user's layer may use (layers.py). Prints each offence and exits 1; KNOWN holds what is left.
+the user's layer may use (layers.py). Nor may hand-written operators call kernels past the device's
+choice, in whatever spelling: check_kernels.py reads the text, this the symbols. Prints each offence
+and exits 1; KNOWN holds what is left.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
+from check_kernels import HOST, launched_kernels, table_kernels
 from layers import ALLOWED, may_use
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -40,6 +43,9 @@ KNOWN = {
 
 # Kernels compute on pointers and strides.
 TENSOR = re.compile(r"\btaeda::Tensor(Impl)?::")
+
+# A kernel of one device, or one that knows the device.
+KERNEL = re.compile(r"(?:\w[\w<>: ]* )?taeda::(cpu|kernels)::(?P<name>\w+)(?:<.*>)?\(")
 
 SYMBOL = re.compile(r"(?P<file>.+?\.o): (?P<name>.+?) (?P<kind>[A-Za-z])( +[0-9a-f]*)*$")
 
@@ -88,7 +94,20 @@ def offence(user: Owner, owners: list[Owner], symbol: str) -> str | None:
     return f"uses {symbol}, which {', '.join(sorted({o.layer for o in owners}))} defines"
 
 
-def check(build: Path) -> list[str]:
+def kernel_call(user: Owner, symbol: str, root: Path) -> str | None:
+    """Why hand-written code of src/ops must not call this kernel. Those that have a launcher are
+    called by it, which is inline."""
+    match = KERNEL.match(symbol)
+    if user != Owner("ops", False) or not match:
+        return None
+    if match["name"] in table_kernels(root):
+        return f"calls the kernel {match['name']} of the table"
+    if match[1] == "cpu" and match["name"] not in HOST | launched_kernels(root):
+        return f"calls cpu::{match['name']}, which knows one device"
+    return None
+
+
+def check(build: Path, root: Path = ROOT) -> list[str]:
     objects = [o for o in build.glob("CMakeFiles/*.dir/**/*.o") if not TESTS.search(str(o))]
     defined, needed = symbols(objects)
     found = set()
@@ -96,7 +115,8 @@ def check(build: Path) -> list[str]:
         if name not in defined:
             continue
         user, owners = owner(file), [owner(o) for o in sorted(defined[name])]
-        if why := offence(user, owners, name):
+        why = offence(user, owners, name) or kernel_call(user, name, root)
+        if why:
             found.add(f"{file.partition('.dir/')[2].removesuffix('.o')}: {why}")
     return sorted(found)
 

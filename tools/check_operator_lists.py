@@ -3,7 +3,8 @@
 A passage that names eight operators one after the other is a second table that someone would have
 to keep in step: as string literals, as arguments of macros (`X(add)`, `REGISTER(mul)`), or as words
 of one string ("add sub mul"), as functions or attributes that are named but not called (`torch.add,
-F.relu`, `aten.add.Tensor: rule`, `&op::add`), keys (`dict(add=...)`), or as what one import takes.
+F.relu`, `aten.add.Tensor: rule`, `&op::add`), keys (`dict(add=...)`), plain names and enumerators
+that are items of a list (`[add, mul]`, `{kAdd, kMul}`, `Rule<add>`), or as what one import takes.
 A name counts in whatever spelling: "aten::add.Tensor", "torch.add", "add_"; comments between names
 do not part them. An import of names that the file imported from defines itself is no list, nor
 is `__all__`: both name functions that are there, and no operator has to be added to them. Lists
@@ -45,9 +46,10 @@ NAME = re.compile(r"^\s*(?:- op|\d):\s*([A-Za-z_0-9]+)[.(]", re.M)
 # A string, an argument of a macro, a member that is named and not called, a keyword.
 MENTION = re.compile(
     r"""["'](?P<string>\w+(?:(?:::|\.)\w+)*)["']"""
-    r"|\b[A-Z_]+\(\s*(?P<macro>[a-z_0-9]+)\s*[,)]"
+    r"|\b[A-Z_]+\((?P<macro>[^()\"']+)\)"
     r"|\b\w+(?P<member>(?:(?:::|\.)\w+)+)(?!\w|::|\s*[.(])"
     r"|[(,]\s*(?P<keyword>[a-z_0-9]+)=(?!=)"
+    r"|(?<=[\[{(,<])\s*&?(?P<item>[A-Za-z_]\w*)(?=\s*(?:=\s*\w+\s*)?[,\]})>])"
 )
 # Of an import: what it takes, and what a file defines at its top level.
 IMPORT = re.compile(r"^[ \t]*from\s+(?P<module>[\w.]+)\s+import\s+(?P<names>\([^)]*\)|.*)", re.M)
@@ -87,11 +89,21 @@ def _imports(file: Path, text: str, root: Path, names: set[str]) -> Iterator[Men
             yield match.start(), match.end(), found
 
 
+def _spelled(word: str) -> str:
+    """The operator's name of a spelling: relu of relu_, bitwise_and of kBitwiseAnd."""
+    if re.match(r"k[A-Z]", word):
+        word = re.sub(r"(?<!^)([A-Z])", r"_\1", word[1:]).lower()
+    return word.removesuffix("_")
+
+
 def _mentions(text: str, names: set[str]) -> Iterator[Mention]:
     """Where operators are named otherwise."""
+    imports = [match.span() for match in IMPORT.finditer(text)]
     for match in MENTION.finditer(text):
-        words = re.split(r"::|\.", match[match.lastgroup or 0])
-        if found := names.intersection(word.removesuffix("_") for word in words):
+        if match["item"] and any(a <= match.start() < b for a, b in imports):
+            continue
+        words = re.split(r"::|\.|[\s,]+", match[match.lastgroup or 0])
+        if found := names.intersection(_spelled(word) for word in words):
             yield match.start(), match.end(), found
     for match in STRING.finditer(text):
         words = re.findall(r"\w+", match[1] or match[2] or match[3] or "")

@@ -6,6 +6,7 @@
 #include "autograd/record.h"
 #include "autograd/roots.h"
 #include "autograd/view.h"
+#include "core/device_memory.h"
 #include "taeda/autograd.h"
 
 namespace taeda {
@@ -151,7 +152,7 @@ void Tensor::set_data(const Tensor& value) {
   TensorImpl* to = impl();
   const TensorImpl* from = value.impl();
   TD_CHECK(defined() && value.defined(), "set_data: the tensor is undefined");
-  TD_CHECK(to->device.is_meta() == from->device.is_meta(),
+  TD_CHECK(has_memory(to->device) == has_memory(from->device),
            "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have "
            "incompatible tensor type.");
   TD_CHECK(!requires_grad() || is_inexact(value.dtype()),

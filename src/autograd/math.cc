@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/device_memory.h"
 #include "core/host_copy.h"
 #include "core/layout.h"
 #include "op/_neg_view.h"
@@ -104,7 +105,7 @@ bool any_nan(const void* data, int64_t count, Bits infinity) {
 }  // namespace
 
 bool has_nan(const Tensor& t) {
-  if (!is_inexact(t.dtype()) || t.is_meta() || t.numel() == 0) return false;
+  if (!is_inexact(t.dtype()) || !has_memory(t.device()) || t.numel() == 0) return false;
   if (is_storage_type(t.dtype())) return has_nan(cast(t, dtype_info(t.dtype()).compute));
   Tensor dense = host_copy(t);
   int64_t count = t.numel();

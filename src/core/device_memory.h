@@ -35,6 +35,10 @@ struct RegisterDeviceMemory {
 // The record of a type; for types that nobody drives one whose functions raise.
 const DeviceMemory& device_memory(DeviceType type);
 
+// Whether tensors of a device have elements: those of meta have sizes only. Everything that reads
+// or writes elements asks this and not for a device's name.
+constexpr bool has_memory(Device device) { return device.type != DeviceType::kMeta; }
+
 // The device with its index, as tensors have it: "cpu:0" is the CPU.
 Device resolved(Device device);
 

@@ -8,6 +8,7 @@
 #include <random>
 
 #include "base/fork.h"
+#include "core/device_memory.h"
 #include "core/mersenne.h"
 #include "taeda/storage.h"
 #include "taeda/tensor.h"
@@ -305,7 +306,7 @@ Generator& default_generator(Device device) {
 Generator& generator_or_default(Generator* generator, Device device) {
   if (!generator) return default_generator(device);
   // Meta tensors draw nothing: any generator will do.
-  TD_CHECK(device.is_meta() || generator->device().type == device.type,
+  TD_CHECK(!has_memory(device) || generator->device().type == device.type,
            "Expected a '{}' device type for generator but found '{}'", Device(device.type),
            Device(generator->device().type));
   return *generator;

@@ -17,11 +17,15 @@ void fail_value_of_samples() {
        "operations (torch.where).");
 }
 
+bool is_written_number(const Tensor& t) {
+  return t.impl()->wrapped_number && t.dim() == 0 && has_memory(t.device());
+}
+
 Tensor host_copy(const Tensor& t) {
   if (t.impl()->keys.has(Key::kFunctionalize)) return host_copy(functional_value(t));
   if (!(t.impl()->keys & kMathBits).empty()) return host_copy(resolved_value(t));
   if (t.device().is_cpu()) return t;
-  TD_CHECK_IMPLEMENTED(!t.is_meta(), "Cannot copy out of meta tensor; no data!");
+  TD_CHECK_IMPLEMENTED(has_memory(t.device()), "Cannot copy out of meta tensor; no data!");
   count_host_read();
   const int64_t bytes = storage_bytes_needed(t.sizes(), t.strides(), 0, t.dtype());
   auto host =

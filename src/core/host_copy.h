@@ -16,6 +16,9 @@ extern Tensor (*functional_value)(const Tensor& t);
 // The elements of a tensor with a conjugate or a negative bit as they read; set by its owner.
 extern Tensor (*resolved_value)(const Tensor& t);
 
+// Whether a tensor stands for a number of the program's text, whose value can be read.
+bool is_written_number(const Tensor& t);
+
 // RuntimeError: a value is asked that each sample of vmap may have another of.
 [[noreturn]] void fail_value_of_samples();
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "core/device_memory.h"
 #include "core/dim_fix.h"
 #include "taeda/error.h"
 
@@ -292,7 +293,7 @@ MemoryOverlap memory_overlap(const Tensor& a, const Tensor& b) {
 }
 
 void check_no_internal_overlap(const Tensor& written) {
-  if (written.impl()->contiguous || written.is_meta()) return;
+  if (written.impl()->contiguous || !has_memory(written.device())) return;
   TD_CHECK(internal_overlap(written.sizes(), written.strides()) != Overlap::kYes,
            "unsupported operation: more than one element of the written-to tensor refers to a "
            "single memory location. "

@@ -29,7 +29,7 @@ DType storage_dtype(const Scalar& number) {
   const TensorImpl& impl = *x.impl();
   const KeySet keys = (impl.keys | thread_modes.included) - thread_modes.excluded;
   if (keys.has(Key::kPython) && !impl.wrapped_number) return dispatched_item(x);
-  TD_CHECK(!x.is_meta(), "Tensor.item() cannot be called on meta tensors");
+  TD_CHECK(has_memory(x.device()), "Tensor.item() cannot be called on meta tensors");
   if (impl.keys.has(Key::kBatched)) fail_value_of_samples();
   if (impl.keys.has(Key::kFunctionalize)) return functional_value(x).item_scalar();
   if (!(impl.keys & kMathBits).empty()) return resolved_value(x).item_scalar();

@@ -2,6 +2,7 @@
 
 #include "base/block_list.h"
 #include "base/handover.h"
+#include "core/device_memory.h"
 #include "taeda/error.h"
 
 namespace taeda {
@@ -52,7 +53,7 @@ void* TensorImpl::operator new(size_t) { return Blocks::take(); }
 void TensorImpl::operator delete(void* object) { Blocks::give(object); }
 
 void* TensorImpl::without_memory() const {
-  TD_CHECK(device.is_meta(), "Cannot access data pointer of Tensor that doesn't have storage");
+  TD_CHECK(!has_memory(device), "Cannot access data pointer of Tensor that doesn't have storage");
   return nullptr;
 }
 

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <ostream>
 
+#include "core/device_memory.h"
 #include "core/element.h"
 #include "core/host_copy.h"
 #include "taeda/tensor.h"
@@ -170,7 +171,7 @@ std::string Tensor::to_string() const {
   std::string text(kPrefix);
   std::vector<std::string> suffixes;
   if (!device().is_cpu()) suffixes.push_back("device='" + to_text(device()) + "'");
-  const bool readable = !is_meta() && !impl()->keys.has(Key::kBatched);
+  const bool readable = has_memory(device()) && !impl()->keys.has(Key::kBatched);
   if (!readable || numel() == 0) {
     if (!readable || dim() != 1) suffixes.push_back(size_text(sizes()));
     text += readable ? "[]" : "...";

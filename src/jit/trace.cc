@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "base/handover.h"
+#include "core/host_copy.h"
 #include "ops/autocast.h"
 #include "ops/dispatch.h"
 #include "ops/modes.h"
@@ -82,8 +83,7 @@ const CarriedValue<get_current, set_current> carried_tracer;
 
 // A number of the program's text, as in `x + 2`.
 bool is_plain_number(const Tensor& t) {
-  return t.impl()->wrapped_number && t.dim() == 0 &&
-         (t.impl()->keys - (kDeviceKeys | kDifferentiationKeys)).empty() && !t.is_meta();
+  return is_written_number(t) && (t.impl()->keys - (kDeviceKeys | kDifferentiationKeys)).empty();
 }
 
 bool differentiated(const Stack& stack) {

@@ -48,8 +48,8 @@ void fail_absent(std::string_view kernel, Device device) {
 void copy(const View& dst, const View& src, bool non_blocking) {
   if (dst.device.is_cpu() && src.device.is_cpu()) [[likely]]
     return cpu::copy(dst, src);
-  if (dst.device.is_meta()) return;
-  TD_CHECK_IMPLEMENTED(!src.device.is_meta(), "Cannot copy out of meta tensor; no data!");
+  if (!has_memory(dst.device)) return;
+  TD_CHECK_IMPLEMENTED(has_memory(src.device), "Cannot copy out of meta tensor; no data!");
   if (dst.numel == 0) return;
   if (dst.dtype == src.dtype && dst.strides == src.strides && is_dense(dst))
     return copy_memory(dst.data, dst.device, src.data, src.device, bytes_spanned(dst),
@@ -64,7 +64,7 @@ void copy(const View& dst, const View& src, bool non_blocking) {
 void fill(const View& dst, const Scalar& value) {
   if (dst.device.is_cpu()) [[likely]]
     return cpu::fill(dst, value);
-  if (dst.numel == 0 || dst.device.is_meta()) return;
+  if (dst.numel == 0 || !has_memory(dst.device)) return;
   const OnHost to(dst);
   if (!is_dense(dst)) to.read();
   cpu::fill(to.view(), value);

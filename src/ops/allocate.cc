@@ -69,8 +69,7 @@ Tensor alias_tensor(const Tensor& base, IntSpan sizes, IntSpan strides, int64_t 
 }
 
 void fill_unwritten(const Tensor& t) {
-  if (t.numel() > 0 && t.device().type != DeviceType::kMeta)
-    kernels::fill(view_of(t), unlikely_value(t.dtype()));
+  if (t.numel() > 0 && has_memory(t.device())) kernels::fill(view_of(t), unlikely_value(t.dtype()));
 }
 
 void resize_out(std::string_view op, const Tensor& out, IntSpan sizes, bool quietly) {

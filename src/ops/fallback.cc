@@ -65,7 +65,7 @@ std::vector<std::string> argument_names(const OperatorRecord& record) {
 }
 
 bool on_device(const Tensor& t) {
-  return t.defined() && !t.device().is_cpu() && !t.device().is_meta();
+  return t.defined() && !t.device().is_cpu() && has_memory(t.device());
 }
 
 // Bytes of its storage that a tensor with elements looks at.

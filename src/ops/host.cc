@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/device_memory.h"
 #include "core/layout.h"
 #include "kernels/copy.h"
 #include "ops/batching/level.h"
@@ -10,7 +11,7 @@
 namespace taeda {
 
 OptScalar known_number(const Tensor& t) {
-  return t.is_meta() ? std::nullopt : OptScalar(t.item_scalar());
+  return has_memory(t.device()) ? OptScalar(t.item_scalar()) : std::nullopt;
 }
 
 bool known_true(const Tensor& condition) {
@@ -19,7 +20,7 @@ bool known_true(const Tensor& condition) {
 }
 
 void check_has_elements(std::string_view op, const Tensor& t) {
-  if (t.is_meta()) contract::fail_sizes(op);
+  if (!has_memory(t.device())) contract::fail_sizes(op);
 }
 
 Tensor moved_to(const Tensor& t, Device device, bool non_blocking) {

@@ -5,6 +5,7 @@
 // to read or to write.
 #pragma once
 
+#include "core/device_memory.h"
 #include "core/host_copy.h"
 #include "ops/allocate.h"
 #include "ops/dispatch.h"
@@ -14,7 +15,7 @@ namespace taeda {
 // Whether there are values at all: a meta tensor has none, and those of a class with a
 // __torch_dispatch__ are its own.
 inline bool has_values(const Tensor& t) {
-  return !t.is_meta() && !t.impl()->keys.has(Key::kPython);
+  return has_memory(t.device()) && !t.impl()->keys.has(Key::kPython);
 }
 
 // The elements of a tensor of dtype T in row-major order; none of a tensor without values.
@@ -51,7 +52,7 @@ Tensor moved_to(const Tensor& t, Device device, bool non_blocking = false);
 // A row-major tensor whose elements `write(t)` puts in on the host; for meta it is not called.
 template <class Write>
 Tensor written_on_host(IntSpan sizes, DType dtype, Device device, const Write& write) {
-  if (device.is_meta()) return empty_tensor(sizes, dtype, device);
+  if (!has_memory(device)) return empty_tensor(sizes, dtype, device);
   Tensor t = empty_tensor(sizes, dtype, DeviceType::kCPU);
   write(t);
   return device.is_cpu() ? t : moved_to(t, device);

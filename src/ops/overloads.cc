@@ -1,5 +1,6 @@
 #include "ops/overloads.h"
 
+#include "core/host_copy.h"
 #include "ops/operator.h"
 
 namespace taeda::overloads {
@@ -7,8 +8,7 @@ namespace {
 
 bool is_wrapped_number(const Value& value) {
   if (!value.is_tensor()) return false;
-  const Tensor& t = value.tensor();
-  return t.impl()->wrapped_number && t.dim() == 0 && !t.is_meta();
+  return is_written_number(value.tensor());
 }
 
 // The value as another argument's type has it, where it is one of that type.

@@ -1,5 +1,6 @@
 #include "python/boxed.h"
 
+#include "core/host_copy.h"
 #include "ops/overloads.h"
 #include "python/arguments.h"
 #include "python/call.h"
@@ -81,8 +82,7 @@ std::optional<Value> maybe(bool fits, T&& value) {
 struct Wrap {
   PyObject* operator()(std::monostate) const { Py_RETURN_NONE; }
   PyObject* operator()(const Tensor& t) const {
-    if (t.impl()->wrapped_number && t.dim() == 0 && !t.is_meta())
-      return python::wrap(t.item_scalar());
+    if (is_written_number(t)) return python::wrap(t.item_scalar());
     return python::wrap(t);
   }
   PyObject* operator()(const TensorList& tensors) const {

@@ -187,7 +187,7 @@ PyObject* to_dlpack(const Tensor& x, PyObject* stream, PyObject* max_version, Py
 }
 
 PyObject* dlpack_device_pair(const Tensor& x) {
-  if (x.device().is_meta())
+  if (!has_memory(x.device()))
     raise_python(PyExc_ValueError, "Unknown device type {} for Dlpack", x.device());
   const DLDevice device = dlpack_device(x.device());
   const PyRef module = PyRef::check(PyImport_ImportModule("taeda.utils.dlpack"));

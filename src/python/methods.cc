@@ -126,7 +126,7 @@ TD_METHOD(is_shared) {
 }
 TD_METHOD(get_device) {
   const Device device = a.tensor(0).device();
-  return wrap(static_cast<int64_t>(device.is_cpu() || device.is_meta() ? -1 : device.index));
+  return wrap(static_cast<int64_t>(device.type == DeviceType::kCUDA ? device.index : -1));
 }
 TD_METHOD(untyped_storage) {
   TD_CHECK_IMPLEMENTED(!a.tensor(0).is_sparse(), "Cannot access storage of SparseTensorImpl");
@@ -237,7 +237,7 @@ PyObject* to_numpy(const Tensor& x, bool force) {
                  "can't convert {} layout tensor to numpy. Use Tensor.to_dense() first.",
                  layout_name(x.layout()));
   if (!x.device().is_cpu()) {
-    if (force && !x.is_meta()) return array_from_tensor(host_copy(op::detach(x)));
+    if (force && has_memory(x.device())) return array_from_tensor(host_copy(op::detach(x)));
     raise_python(PyExc_TypeError,
                  "can't convert {} device type tensor to numpy. Use Tensor.cpu() to copy the "
                  "tensor to host memory first.",
@@ -319,7 +319,7 @@ PyObject* format(PyObject* self, PyObject* spec) {
     raise_python(PyExc_TypeError, "__format__() argument must be str, not {}",
                  spec == Py_None ? "None" : type_name(spec));
   const Tensor& x = tensor_of(self);
-  if (x.dim() == 0 && !x.is_meta() && is_exact_tensor(self)) {
+  if (x.dim() == 0 && has_memory(x.device()) && is_exact_tensor(self)) {
     return PyObject_Format(PyRef::check(wrap(x.item_scalar())).get(), spec);
   }
   if (PyUnicode_GET_LENGTH(spec) > 0) {

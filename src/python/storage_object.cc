@@ -64,7 +64,7 @@ Ref<Storage> storage_of_bytes(PyObject* sequence, Device device) {
 Device storage_device(PyObject* given) {
   if (!given || given == Py_None) return Device();
   const Device device = to_device(given);
-  TD_CHECK(device.is_cpu() || device.type == DeviceType::kCUDA || device.type == DeviceType::kMeta,
+  TD_CHECK(device.is_cpu() || device.type == DeviceType::kCUDA || !has_memory(device),
            "torch.UntypedStorage(): Storage device not recognized: {}", Device(device.type));
   return resolved(device);
 }

@@ -60,12 +60,18 @@ def test_only_generated_code_calls_kernels(tmp_path):
         ("using namespace taeda::cpu;", "hides the namespace"),
         ("using namespace cpu ;", "hides the namespace"),
         ("namespace k = taeda::kernels;", "hides the namespace"),
+        ("f(view_of(x));", "calls the kernel f without kernels::"),
+        ("f_launched(1, host_view(x));", "calls the kernel f_launched without kernels::"),
+        ("if (x.is_meta()) return x;", "ask has_memory(device)"),
+        ("if (device.type == DeviceType::kMeta) return x;", "ask has_memory(device)"),
     ],
 )
 def test_kernel_calls_in_other_spellings_are_found(tmp_path, text, message):
     for folder in ("ops", "src/ops"):
         (tmp_path / folder).mkdir(parents=True)
     (tmp_path / "ops" / "some.yaml").write_text("- op: f(Tensor x) -> Tensor\n  kernel: f\n")
+    (tmp_path / "src/kernels").mkdir()
+    (tmp_path / "src/kernels/f.h").write_text("TD_KERNEL(f_launched);\n")
     (tmp_path / "src/ops/f.cc").write_text(f"// cpu::copy(out)\n{text}\n")
     (offence,) = kernels.check(tmp_path)
     assert offence.startswith("src/ops/f.cc:2: ") and message in offence
@@ -160,6 +166,14 @@ def twelve_operators(tmp_path):
         lambda names: "from torch import (\n    " + ",\n    ".join(names) + ",\n)",
         lambda names: "\n".join(f"from torch import {name} as {name}_rule" for name in names),
         lambda names: f"  // {'why ' * 30}\n".join(f'"{name}",' for name in names),
+        lambda names: f"rules = [{', '.join(names)}]",
+        lambda names: "rules = [\n    " + ",\n    ".join(names) + ",\n]",
+        lambda names: f"Fn* const table[] = {{{', '.join(f'&{name}' for name in names)}}};",
+        lambda names: f"enum Op {{ {', '.join(names)} }};",
+        lambda names: f"enum Op {{ {', '.join(f'k{name.title()} = 3' for name in names)} }};",
+        lambda names: "\n".join(f"OP({i}, {name})" for i, name in enumerate(names)),
+        lambda names: f"OPS({', '.join(names)})",
+        lambda names: "\n".join(f"using T{i} = Rule<{name}>;" for i, name in enumerate(names)),
     ],
 )
 def test_a_list_of_operators_is_found(twelve_operators, written):
@@ -193,6 +207,21 @@ def test_what_a_file_exports_is_no_list(twelve_operators):
     assert lists.check(root, {}) == ["src/a.py:3: lists 12 operators by hand"]
 
 
+@pytest.mark.parametrize(
+    "written",
+    [
+        lambda names: "\n".join(f"y = {name}(x)" for name in names),  # calls
+        lambda names: f"f(g({names[0]}), {', '.join(f'{name}(x)' for name in names)})",
+        lambda names: "\n".join(f"def {name}(x):\n    return x" for name in names),
+        lambda names: "\n".join(f"x{i} = {name} + 1" for i, name in enumerate(names)),
+    ],
+)
+def test_calls_and_definitions_are_no_list(twelve_operators, written):
+    root, names = twelve_operators
+    (root / "src/a.py").write_text(written(names))
+    assert lists.check(root, {}) == []
+
+
 def test_prose_is_no_list(twelve_operators):
     root, names = twelve_operators
     prose = " is one, while ".join(names)
@@ -223,6 +252,34 @@ def test_symbols_point_one_way(tmp_path):
     assert links.check(tmp_path) == [
         "src/kernels/bad.cc: uses taeda::high(), which ops defines",
         "src/kernels/worse.cc: uses taeda::Tensor::low(), but kernels know no tensors",
+    ]
+
+
+def test_kernel_calls_are_found_in_symbols_too(tmp_path):
+    objects = tmp_path / "CMakeFiles/taeda.dir/src"
+    declared = "namespace taeda { struct View {}; namespace cpu { "
+    declared += "void rows(View); void f(View); void launched(View); void bincount(View); } }"
+    sources = {
+        "kernels/all.cc": "namespace taeda::cpu { void rows(View) {} void f(View) {} "
+        "void launched(View) {} void bincount(View) {} }",
+        "ops/pasted.cc": "#define JOIN(a, b) a##b\nvoid g() { taeda::JOIN(c, pu)::rows({}); }",
+        "ops/opened.cc": "namespace taeda::cpu { void g() { f({}); } }",
+        "ops/pointer.cc": "void (*g)(taeda::View) = &taeda::cpu::f;",
+        "ops/good.cc": "void g() { taeda::cpu::launched({}); taeda::cpu::bincount({}); }",
+        "autograd/good.cc": "void g() { taeda::cpu::rows({}); }",
+    }
+    for name, text in sources.items():
+        (objects / name).parent.mkdir(parents=True, exist_ok=True)
+        (objects / name).write_text(f"{declared}\n{text}")
+        subprocess.run(["g++", "-c", name, "-o", f"{name}.o"], cwd=objects, check=True)
+    for folder in ("ops", "src/kernels"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "ops/some.yaml").write_text("- op: f(Tensor x) -> Tensor\n  kernel: f\n")
+    (tmp_path / "src/kernels/f.h").write_text("TD_KERNEL(launched);\n")
+    assert links.check(tmp_path, tmp_path) == [
+        "src/ops/opened.cc: calls the kernel f of the table",
+        "src/ops/pasted.cc: calls cpu::rows, which knows one device",
+        "src/ops/pointer.cc: calls the kernel f of the table",
     ]
 
 

@@ -8,7 +8,7 @@ std::string backend_of(const Stack& stack) {
   std::string name;
   each_tensor(stack, [&](const Tensor& t) {
     if (!t.is_sparse() || !name.empty()) return;
-    name = std::string(is_coo(t) ? "Sparse" : "SparseCsr") + (t.is_meta() ? "Meta" : "CPU");
+    name = std::string(is_coo(t) ? "Sparse" : "SparseCsr") + (t.device().is_cpu() ? "CPU" : "Meta");
   });
   return name;
 }

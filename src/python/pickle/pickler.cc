@@ -1,5 +1,6 @@
 #include "python/pickle/pickler.h"
 
+#include "core/device_memory.h"
 #include "python/objects.h"
 #include "python/storage_object.h"
 #include "python/wrap.h"
@@ -246,8 +247,8 @@ bool Pickler::save_tensor(PyObject* object) {
   const Tensor& x = tensor_of(object);
   PyObject* const attributes = tensor_dict(object);
   if (attributes && PyDict_GET_SIZE(attributes) > 0) return false;
-  if (!x.defined() || x.is_sparse() || x.is_conj() || x.is_neg() ||
-      x.device().type == DeviceType::kMeta || !is_inside_storage(x))
+  if (!x.defined() || x.is_sparse() || x.is_conj() || x.is_neg() || !has_memory(x.device()) ||
+      !is_inside_storage(x))
     return false;
   if (is_storage_type(x.dtype())) return false;  // no storage class is named after it
   save(rules_.rebuild_tensor.get());

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "base/parallel.h"
+#include "core/device_memory.h"
 #include "kernels/cpu/index/gather.h"
 #include "kernels/cpu/pointwise/loop_plan.h"
 #include "kernels/cpu/simd/prefetch.h"
@@ -276,7 +277,7 @@ void loop_dense(DenseFn fn, int64_t out_itemsize, int64_t in_itemsize, const Vie
 void pointwise_loop(DenseFn fn, DType compute, DType fn_out, const View& out, Span<const View> in,
                     const void* params) {
   using namespace cpu;
-  if (out.numel == 0 || out.device.is_meta()) return;
+  if (out.numel == 0 || !has_memory(out.device)) return;
   if (!out.device.is_cpu()) kernels::fail_absent("pointwise", out.device);
   TD_CHECK(in.size() <= kMaxLoopInputs, "pointwise_loop: {} inputs, at most {} are supported",
            in.size(), kMaxLoopInputs);
