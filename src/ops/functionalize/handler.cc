@@ -32,7 +32,8 @@ Tensor detached(const Tensor& t, Context& c) {
   return out;
 }
 
-// Chunks of split and unbind are known as the slices that they are.
+// The chunks of a view in several are known as the slices that they are, or the selected ones where
+// a dimension is gone.
 void add_chunk(Memory& memory, const Tensor& chunk, int parent, const Stack& arguments, bool slices,
                int64_t k, int64_t& start) {
   static const Operator* const slice = find_operator("aten::slice", "Tensor");
@@ -61,13 +62,14 @@ void make_view(const Operator& op, Stack& stack) {
     int64_t k = 0, start = 0;
     for (const Tensor& chunk : stack[0].tensors()) {
       chunk.impl()->keys = chunk.impl()->keys | Key::kFunctionalize;
-      add_chunk(*c.memory, chunk, parent, arguments, op.name() != "aten::unbind", k++, start);
+      add_chunk(*c.memory, chunk, parent, arguments, chunk.dim() == self.dim(), k++, start);
     }
   } else {
     const Tensor& view = stack[0].tensor();
     view.impl()->keys = view.impl()->keys | Key::kFunctionalize;
-    const bool by_strides = op.name() == "aten::as_strided";  // of the whole
-    c.memory->add(view, by_strides ? kWhole : parent, op, by_strides ? Stack() : arguments);
+    // What is given an offset is a view of the whole memory, whatever it is called on.
+    const bool of_whole = op.schema().find("storage_offset") >= 0;
+    c.memory->add(view, of_whole ? kWhole : parent, op, of_whole ? Stack() : arguments);
   }
 }
 

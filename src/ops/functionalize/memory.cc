@@ -20,6 +20,13 @@ DimVector memory_order(IntSpan strides) {
   return order;
 }
 
+// Whether a view has the elements of what it is made of in sizes that are an argument: any operator
+// that gives these may make it again.
+bool is_given_sizes(const Operator& op) {
+  return op.record() && op.record()->inverse == OperatorRecord::Inverse::kSizes &&
+         op.schema().find("size") >= 0;
+}
+
 }  // namespace
 
 int Memory::find(const Tensor& t) {
@@ -92,7 +99,7 @@ Tensor Memory::value(int i) {
     made = strided(view, nullptr);
   } else {
     const Tensor parent = value(view.parent);
-    if (view.op->name() == "aten::view" && view.op->overload().empty()) {
+    if (is_given_sizes(*view.op)) {
       made = viewed(parent, views_[static_cast<size_t>(i)].layout.sizes, copies());
     } else {
       Stack stack = view.arguments;
@@ -111,7 +118,7 @@ Tensor Memory::value(int i) {
 // whole only.
 Tensor Memory::inverse(const KnownView& view, const Tensor& parent, const Tensor& value) {
   const Stack& a = view.arguments;
-  if (a.empty() || view.op->name() == "aten::as_strided") return strided(view, &value);
+  if (a.empty()) return strided(view, &value);
   using Inverse = OperatorRecord::Inverse;
   const OperatorRecord* const record = view.op->record();  // none: a library's view
   switch (record ? record->inverse : Inverse::kNone) {
