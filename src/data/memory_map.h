@@ -39,7 +39,7 @@ struct MemoryMap {
 };
 MemoryMap read_memory_map();
 
-// Reads /proc/self/pagemap.
+// Reads /proc/self/pagemap, or has the system look through it (PAGEMAP_SCAN of Linux 6.7).
 class PageStates {
  public:
   PageStates();
@@ -51,15 +51,22 @@ class PageStates {
   bool available() const { return file_ >= 0; }
   // The states of the pages from `begin` on; false when they cannot be had.
   bool read(uintptr_t begin, std::span<uint64_t> states) const;
+  // The first runs of pages from `begin` on that are no file's, in memory or swapped out: of a
+  // private mapping of a file, the changed copies. `begin` becomes where it stopped, which is `end`
+  // when there are no more. Returns how many; -1 when they cannot be had.
+  ssize_t find_copies(uintptr_t& begin, uintptr_t end, std::span<PageRange> runs) const;
 
   // There is memory behind the address: it was touched, and may be swapped out.
   static bool exists(uint64_t state) { return state >> 62 != 0; }
   // Memory of this process alone.
-  static bool is_exclusive(uint64_t state) { return is_anonymous(state) && (state >> 56 & 1); }
-  // Memory that is no file's, in main memory: of a private mapping of a file, a changed copy.
-  static bool is_anonymous(uint64_t state) { return state >> 63 && !(state >> 61 & 1); }
+  static bool is_exclusive(uint64_t state) {
+    return state >> 63 && is_anonymous(state) && (state >> 56 & 1);
+  }
+  // Memory that is no file's.
+  static bool is_anonymous(uint64_t state) { return exists(state) && !(state >> 61 & 1); }
 
  private:
+  ssize_t scan(uintptr_t& begin, uintptr_t end, std::span<PageRange> runs) const;
   int file_;
 };
 

@@ -5,6 +5,8 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -22,8 +24,9 @@ namespace taeda::data {
 namespace {
 
 constexpr off_t kFileBytes = off_t{1} << 52;  // above all addresses of a program
-constexpr size_t kRunBytes = size_t{1} << 20;
+constexpr size_t kRunBytes = size_t{1} << 17;
 constexpr size_t kStates = 1024;
+constexpr size_t kRuns = 256;
 
 size_t page_bytes() { return PageStates::page_bytes(); }
 
@@ -63,6 +66,51 @@ bool write_all(int file, const char* from, size_t bytes, uintptr_t offset) {
   }
   return true;
 }
+
+// Drops ranges, many by one system call where the system can do that (Linux 6.13).
+class Dropping {
+ public:
+  ~Dropping() {
+    if (process_ >= 0) close(process_);
+  }
+  bool add(uintptr_t begin, size_t bytes) {
+    if (n_ > 0 && end(ranges_[n_ - 1]) == begin) {
+      ranges_[n_ - 1].iov_len += bytes;
+      return true;
+    }
+    if (n_ == kRuns && !drop()) return false;
+    ranges_[n_++] = {pointer(begin), bytes};
+    return true;
+  }
+  bool drop() {
+    size_t done = drop_together();
+    for (; done < n_; done++)
+      if (madvise(ranges_[done].iov_base, ranges_[done].iov_len, MADV_DONTNEED) != 0) return false;
+    n_ = 0;
+    return true;
+  }
+
+ private:
+  static uintptr_t end(const iovec& range) {
+    return reinterpret_cast<uintptr_t>(range.iov_base) + range.iov_len;
+  }
+  // How many of the ranges.
+  size_t drop_together() {
+    if (n_ < 2) return 0;
+    if (process_ == kUnknown) process_ = static_cast<int>(syscall(SYS_pidfd_open, getpid(), 0));
+    if (process_ < 0) return 0;
+    ssize_t bytes = syscall(SYS_process_madvise, process_, ranges_, n_, MADV_DONTNEED, 0);
+    size_t done = 0;
+    for (; done < n_ && bytes >= static_cast<ssize_t>(ranges_[done].iov_len); done++)
+      bytes -= static_cast<ssize_t>(ranges_[done].iov_len);
+    return done;
+  }
+
+  static constexpr int kUnknown = -2;
+  iovec ranges_[kRuns];
+  size_t n_ = 0;
+  int process_ = kUnknown;
+};
 
 // Never destroyed: files may be closed while the process exits.
 struct Files {
@@ -218,23 +266,37 @@ std::vector<PageRange> PageFile::mapped(const MemoryMap& map) const {
   return ranges;
 }
 
+// The same for the process's copies.
+template <class F>
+bool PageFile::for_each_copy(const PageRange& range, const F& f) const {
+  const PageStates states;
+  PageRange runs[kRuns];
+  if (file_ < 0 || !states.available()) return false;
+  for (uintptr_t begin = range.begin; begin < range.end;) {
+    const ssize_t n = states.find_copies(begin, range.end, runs);
+    if (n < 0) return false;
+    for (const PageRange& run : std::span(runs, static_cast<size_t>(n))) {
+      for (uintptr_t at = run.begin; at < run.end; at += kRunBytes)
+        if (!f(at, std::min(kRunBytes, run.end - at))) return false;
+    }
+  }
+  return true;
+}
+
 ssize_t PageFile::drop_equal(const PageRange& range) {
+  Dropping dropping;
   ssize_t dropped = 0;
-  const auto drop = [&](uintptr_t at, size_t bytes) {
+  const auto compare = [&](uintptr_t at, size_t bytes) {
     const size_t page = page_bytes();
     if (!read_all(file_, scratch_, bytes, at)) return false;
-    for (size_t i = 0; i < bytes;) {
-      size_t end = i;
-      while (end < bytes && std::memcmp(scratch_ + end, pointer(at + end), page) == 0) end += page;
-      if (end > i) {
-        if (madvise(pointer(at + i), end - i, MADV_DONTNEED) != 0) return false;
-        dropped += static_cast<ssize_t>((end - i) / page);
-      }
-      i = std::max(end, i + page);
+    for (size_t i = 0; i < bytes; i += page) {
+      if (std::memcmp(scratch_ + i, pointer(at + i), page) != 0) continue;
+      if (!dropping.add(at + i, page)) return false;
+      dropped++;
     }
     return true;
   };
-  return for_each_run(range, PageStates::is_anonymous, drop) ? dropped : -1;
+  return for_each_copy(range, compare) && dropping.drop() ? dropped : -1;
 }
 
 }  // namespace taeda::data

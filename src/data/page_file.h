@@ -66,6 +66,8 @@ class PageFile {
   PageFile() = default;
   bool write(const PageRange& range);
   template <class F>
+  bool for_each_copy(const PageRange& range, const F& f) const;
+  template <class F>
   bool for_each_run(const PageRange& range, bool (*selected)(uint64_t), const F& f) const;
 
   int file_ = -1;

@@ -20,8 +20,11 @@ namespace taeda::data {
 namespace {
 
 constexpr int64_t kFaultsBeforeStored = 4096;         // 16 MiB of small pages
-constexpr int64_t kFaultsBetweenPasses = 256;         // 1 MiB
-constexpr int64_t kFaultsBetweenPassesAnyway = 1024;  // where nothing else limits them
+constexpr int64_t kFaultsBetweenPasses = 256;  // 1 MiB
+// Where nothing else limits passes, and all of them: looking through so much takes as long as
+// comparing what was found.
+constexpr int64_t kFaultsBetweenPassesAnyway = 512;
+constexpr size_t kPartBetweenPasses = 64;
 constexpr int64_t kLongestBackOff = 32;
 constexpr int64_t kPartUseful = 8;  // of the faults, that make a pass worth its time
 constexpr size_t kPartWorthStoring = 4;
@@ -95,9 +98,10 @@ PageSharer::PageSharer(std::shared_ptr<PageFile> file, size_t workers, int own_t
     : file_(std::move(file)),
       workers_(workers),
       own_threads_(own_threads),
-      preference_(preference),
       arenas_(arenas),
-      faults_between_(kFaultsBeforeStored) {
+      prefers_memory_(preference == kMemory),
+      faults_between_(kFaultsBeforeStored),
+      between_passes_(kFaultsBetweenPasses) {
   file_->set_inherited(false);  // a worker's children are no workers
 }
 
@@ -109,7 +113,7 @@ bool PageSharer::after_batch() {
   if (off_ || page_faults() - faults_ < faults_between_) return false;
   const double begin = seconds();
   const bool rests = (begin - looked_at_) * kMostOfTimeInPasses < duration_;
-  if (rests && preference_ == kSpeed) return false;
+  if (rests && !(prefers_memory_ && useful_)) return false;
   look();
   faults_ = page_faults();
   looked_at_ = seconds();
@@ -140,13 +144,22 @@ void PageSharer::look() {
 
 void PageSharer::look_again() { faults_between_ = 0; }
 
-bool PageSharer::is_worth_storing(const std::vector<PageRange>& ranges) {
+PageFile::Count PageSharer::counted(const std::vector<PageRange>& ranges) {
   const PageFile::Count count = file_->count(ranges);
+  prefers_memory_ |= count.existing * PageStates::page_bytes() * workers_ > kMostCopiedBytes;
+  if (prefers_memory_)
+    between_passes_ = std::max(kFaultsBetweenPassesAnyway,
+                               static_cast<int64_t>(count.existing / kPartBetweenPasses));
+  return count;
+}
+
+bool PageSharer::is_worth_storing(const std::vector<PageRange>& ranges) {
+  const PageFile::Count count = counted(ranges);
   const double growth =
       static_cast<double>(std::min(count.exclusive - std::min(exclusive_, count.exclusive),
                                    static_cast<size_t>(page_faults() - faults_)));
   exclusive_ = count.exclusive;
-  if (preference_ == kSpeed) {
+  if (!prefers_memory_) {
     off_ = growth * kSecondsPerPage > (seconds() - looked_at_) * kMostOfTime;
     // Of what is read again nothing is seen once most of it is exclusive.
     if (off_ || count.exclusive * 2 > count.existing) return false;
@@ -170,18 +183,14 @@ std::vector<PageRange> PageSharer::candidates(const MemoryMap& map) const {
 
 // Memory that differs in the workers is not worth mapping: its copies would be new.
 void PageSharer::map_stored(const std::vector<PageRange>& ranges) {
-  const PageFile::Count count = file_->count(ranges);
+  const PageFile::Count count = counted(ranges);
   size_t most_copies = count.exclusive + count.existing / kPartWorthStoring;
   for (const PageRange& range : ranges) {
     if (!file_->map(range, most_copies)) break;
     mapped_ = true;
   }
   off_ = !mapped_;
-  faults_between_ = between_passes();
-}
-
-int64_t PageSharer::between_passes() const {
-  return preference_ == kSpeed ? kFaultsBetweenPasses : kFaultsBetweenPassesAnyway;
+  faults_between_ = between_passes_;
 }
 
 void PageSharer::drop(const MemoryMap& map) {
@@ -196,9 +205,9 @@ void PageSharer::drop(const MemoryMap& map) {
   counts_.dropped += dropped;
   counts_.passes++;
   // Faults may be of other memory: then it looks less often.
-  const bool useful = dropped * kPartUseful >= faults_between_;
+  useful_ = dropped * kPartUseful >= faults_between_;
   faults_between_ =
-      useful ? between_passes() : std::min(faults_between_ * 2, between_passes() * kLongestBackOff);
+      useful_ ? between_passes_ : std::min(faults_between_ * 2, between_passes_ * kLongestBackOff);
 }
 
 }  // namespace taeda::data

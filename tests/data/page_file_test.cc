@@ -93,6 +93,34 @@ TEST(PageFile, DropsACopyOnceItHoldsWhatTheFileHolds) {
   EXPECT_EQ(memory.content(), before);
 }
 
+TEST(PageStates, FindsTheCopiesThatThePagemapShows) {
+  const Memory memory(600);
+  const auto file = stored(memory);
+  ASSERT_TRUE(file);
+  size_t most_copies = 0;
+  ASSERT_TRUE(file->map(memory.range(), most_copies));
+  std::mt19937 random(1);
+  for (size_t i = 0; i < memory.pages(); i++) {
+    volatile char* const byte = memory.page(i);
+    if (random() % 2) *byte = static_cast<char>(*byte + 1);
+  }
+  const PageStates states;
+  std::vector<uint64_t> expected(memory.pages());
+  ASSERT_TRUE(states.read(memory.range().begin, expected));
+  std::vector<bool> found(memory.pages());
+  PageRange runs[7];
+  for (uintptr_t begin = memory.range().begin; begin < memory.range().end;) {
+    const ssize_t n = states.find_copies(begin, memory.range().end, runs);
+    ASSERT_GE(n, 0);
+    for (const PageRange& run : std::span(runs, static_cast<size_t>(n))) {
+      for (uintptr_t at = run.begin; at < run.end; at += kPage)
+        found[(at - memory.range().begin) / kPage] = true;
+    }
+  }
+  for (size_t i = 0; i < memory.pages(); i++)
+    EXPECT_EQ(found[i], PageStates::is_anonymous(expected[i])) << i;
+}
+
 TEST(PageFile, MapsPagesThatDifferAsCopies) {
   const Memory memory(16);
   const auto file = stored(memory);
@@ -248,20 +276,39 @@ int threads_of_this_process() {
 std::vector<PageRange> big_ranges;
 std::vector<PageRange> arenas() { return big_ranges; }
 
+// Copies all of it, as fast as can be.
+void use(const Memory& memory) {
+  for (size_t i = 0; i < memory.pages(); i++) {
+    volatile char* const byte = memory.page(i);
+    *byte = static_cast<char>(*byte + 1);
+    *byte = static_cast<char>(*byte - 1);
+  }
+}
+
+TEST(PageSharer, LeavesQuickReadersOfLittleMemoryAlone) {
+  for (const auto preference : {PageSharer::kSpeed, PageSharer::kMemory}) {
+    const Memory memory(10'000);
+    big_ranges = {memory.range()};
+    const auto file = PageFile::create();
+    ASSERT_TRUE(file);
+    static_assert(10'000u * 4096 * 3 < PageSharer::kMostCopiedBytes);
+    PageSharer sharer(file, 3, threads_of_this_process(), preference, arenas);
+    EXPECT_FALSE(sharer.after_batch());
+    madvise(memory.page(0), memory.range().bytes(), MADV_DONTNEED);
+    use(memory);
+    EXPECT_TRUE(sharer.after_batch());
+    EXPECT_EQ(file->is_stored(), preference == PageSharer::kMemory);
+  }
+}
+
+// Without being asked, since four workers would copy more than 128 MiB.
 TEST(PageSharer, SharesWhatWasReadUnlessThereIsAnotherThread) {
   const Memory memory(20'000);
   big_ranges = {memory.range()};
   const auto file = PageFile::create();
   ASSERT_TRUE(file);
-  PageSharer sharer(file, 4, threads_of_this_process(), PageSharer::kMemory, arenas);
+  PageSharer sharer(file, 4, threads_of_this_process(), PageSharer::kSpeed, arenas);
   EXPECT_FALSE(sharer.after_batch());
-  const auto use = [&](const Memory& used) {
-    for (size_t i = 0; i < used.pages(); i++) {
-      volatile char* const byte = used.page(i);
-      *byte = static_cast<char>(*byte + 1);
-      *byte = static_cast<char>(*byte - 1);
-    }
-  };
   const auto fault = [&] { use(Memory(6000)); };
   const std::vector<char> before = memory.content();
   {
