@@ -12,6 +12,7 @@ import functools
 import importlib
 import importlib.util
 import itertools
+import pickle
 import sys
 from collections import OrderedDict
 from collections.abc import Callable
@@ -144,6 +145,19 @@ def is_wrapper(tensor: Any) -> bool:
     if not taeda._C._has_torch_dispatch(tensor) or tensor.is_meta or not tensor.numel():
         return False
     return tensor.data_ptr() == 0
+
+
+def reduce_sent(tensor: Any, frame: Any) -> tuple | None:
+    """What a pickler of multiprocessing's gets, if it is one that asks, in the call of this frame:
+    one that was made before ``taeda.multiprocessing`` told it how tensors share their memory."""
+    reduction = sys.modules.get("multiprocessing.reduction")
+    kinds = taeda.Tensor, taeda.nn.Parameter, taeda.nn.Buffer
+    if reduction is None or type(tensor) not in kinds:
+        return None
+    if frame.f_code not in (reduction.ForkingPickler.dumps.__code__, reduction.dump.__code__):
+        return None
+    importlib.import_module("taeda.multiprocessing")
+    return pickle.loads, (bytes(reduction.ForkingPickler.dumps(tensor)),)
 
 
 def reduce_tensor(tensor: Any) -> tuple:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import sys
 from itertools import pairwise
 
 from taeda import _C, _sparse_methods
@@ -415,9 +416,9 @@ def _rebuild_from_type_v2(func: Any, new_type: Any, args: tuple, state: Any) -> 
 
 @_method
 def __reduce_ex__(self: Tensor, protocol: Any) -> tuple:
-    from taeda._portable import reduce_tensor
+    from taeda._portable import reduce_sent, reduce_tensor
 
-    return reduce_tensor(self)
+    return reduce_sent(self, sys._getframe(1)) or reduce_tensor(self)
 
 
 @_method

@@ -137,11 +137,11 @@ SharedName send_shared(const Storage& storage) {
           segment.issue_ticket(hold->block)};
 }
 
-void place_message(const SharedName& name, uint32_t place, uint64_t network) {
+void set_message_location(const SharedName& name, uint32_t location, uint64_t network) {
   SegmentTable& table = SegmentTable::instance();
   const std::lock_guard<std::mutex> lock(table.mutex());
   if (Mapped* const mapped = table.find(name.segment))
-    mapped->segment->set_place(name.ticket, place, network);
+    mapped->segment->set_location(name.ticket, location, network);
 }
 
 void drop_shared(const SharedName& name) {

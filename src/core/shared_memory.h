@@ -47,7 +47,7 @@ SharedName send_shared(const Storage& storage);
 // sent. Who takes it out of the socket says kReceived before the socket can be closed: from then on
 // only receive_shared() takes the message, however long after.
 constexpr uint32_t kWithSender = ~0u, kReceived = ~0u - 1;
-void place_message(const SharedName& name, uint32_t place, uint64_t network);
+void set_message_location(const SharedName& name, uint32_t location, uint64_t network);
 // The message will not be sent, or will not be received. Nothing happens when it was received, or
 // taken out of its socket.
 void drop_shared(const SharedName& name);

@@ -19,7 +19,7 @@
 namespace taeda::data {
 namespace {
 
-constexpr int64_t kFaultsBeforeStored = 4096;         // 16 MiB of small pages
+constexpr int64_t kFaultsBeforeStored = 4096;  // 16 MiB of small pages
 constexpr int64_t kFaultsBetweenPasses = 256;  // 1 MiB
 // Where nothing else limits passes, and all of them: looking through so much takes as long as
 // comparing what was found.

@@ -1,19 +1,42 @@
 #include "python/gil.h"
 
+#include <pthread.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <exception>
 #include <utility>
 
 #include "base/interrupt.h"
 #include "python/autograd_support.h"
+#include "python/operator_pause.h"
 
 namespace taeda::python {
 namespace {
 
 // Where this thread has given the GIL away; null while it holds it.
 thread_local GilRelease* released = nullptr;
+
+// Threads that run an operator without the GIL, and such as wait for a moment without any.
+struct Running {
+  Running() {
+    pthread_atfork(nullptr, nullptr, [] {
+      running().operators = 0;
+      running().waiting = 0;
+    });
+  }
+  static Running& running() {
+    static Running& instance = *new Running;
+    return instance;
+  }
+  std::atomic<int> operators{0}, waiting{0};
+};
+
+constexpr auto kLongestWait = std::chrono::seconds(1);
+constexpr useconds_t kPauseUs = 20;
+constexpr int kMostPauses = 1000;  // of an operator's end, for one that waits
 
 // Python runs the handlers of signals on the main thread only.
 bool on_main_thread() { return syscall(SYS_gettid) == getpid(); }
@@ -85,12 +108,38 @@ void GilRelease::begin() {
   modes_ = thread_modes;
   outer_ = std::exchange(released, this);
   postpone_interrupt_check();
+  Running::running().operators++;
   state_ = PyEval_SaveThread();
 }
 
 void GilRelease::end() noexcept {
   restore_thread(state_);
   released = outer_;
+  Running& running = Running::running();
+  if (--running.operators > 0) return;
+  for (int i = 0; running.waiting > 0 && i < kMostPauses; i++) {
+    const GilPause pause;
+    usleep(kPauseUs);
+  }
+}
+
+GilPause::GilPause() : state_(PyEval_SaveThread()) {}
+GilPause::~GilPause() { restore_thread(state_); }
+
+OutsideOperators::OutsideOperators() { Running::running().operators--; }
+OutsideOperators::~OutsideOperators() { Running::running().operators++; }
+
+bool wait_for_operators() {
+  Running& running = Running::running();
+  if (running.operators == 0) return true;
+  const auto end = std::chrono::steady_clock::now() + kLongestWait;
+  running.waiting++;
+  while (running.operators > 0 && std::chrono::steady_clock::now() < end) {
+    const GilPause pause;
+    usleep(kPauseUs);
+  }
+  running.waiting--;
+  return running.operators == 0;
 }
 
 GilAcquire::GilAcquire() : state_(ensure_gil()), released_(std::exchange(released, nullptr)) {}

@@ -6,6 +6,7 @@
 #include "core/shared_memory.h"
 #include "python/arguments.h"
 #include "python/call.h"
+#include "python/file_lock.h"
 #include "python/module.h"
 #include "python/shared_name.h"
 
@@ -30,19 +31,20 @@ PyObject* drop_name(PyObject*, PyObject* name) {
   Py_RETURN_NONE;
   TD_PYTHON_CATCH(nullptr)
 }
-// _place_shared(names, inode, network): in which socket messages are; inode -1: with this process,
+// _locate_shared(names, inode, network): in which socket messages are; inode -1: with this process,
 // -2: taken out of it.
-PyObject* place_names(PyObject*, PyObject* args) {
+PyObject* locate_names(PyObject*, PyObject* args) {
   TD_PYTHON_TRY
   PyObject* names;
   long long inode, network;
-  if (!PyArg_ParseTuple(args, "O!LL:_place_shared", &PyList_Type, &names, &inode, &network))
+  if (!PyArg_ParseTuple(args, "O!LL:_locate_shared", &PyList_Type, &names, &inode, &network))
     return nullptr;
-  const uint32_t place = inode == -1   ? kWithSender
-                         : inode == -2 ? kReceived
-                                       : static_cast<uint32_t>(inode);
+  const uint32_t location = inode == -1   ? kWithSender
+                            : inode == -2 ? kReceived
+                                          : static_cast<uint32_t>(inode);
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(names); i++)
-    place_message(shared_name(PyList_GET_ITEM(names, i)), place, static_cast<uint64_t>(network));
+    set_message_location(shared_name(PyList_GET_ITEM(names, i)), location,
+                         static_cast<uint64_t>(network));
   Py_RETURN_NONE;
   TD_PYTHON_CATCH(nullptr)
 }
@@ -105,7 +107,7 @@ PyObject* interrupt_when_dropped(PyObject*, PyObject*) {
 PyMethodDef functions[] = {
     {"_drop_shared", drop_name, METH_O,
      "The message with this name will not be sent, or not be received."},
-    {"_place_shared", place_names, METH_VARARGS,
+    {"_locate_shared", locate_names, METH_VARARGS,
      "Says in which socket messages with these names are."},
     {"_find_socket", find_socket, METH_O, "The network namespace of a Unix socket."},
     {"_is_shared_under_way", is_name_under_way, METH_O,
@@ -127,6 +129,9 @@ PyMethodDef functions[] = {
 
 }  // namespace
 
-void add_processes(PyObject* module) { check_status(PyModule_AddFunctions(module, functions)); }
+void add_processes(PyObject* module) {
+  check_status(PyModule_AddFunctions(module, functions));
+  add_file_lock(module);
+}
 
 }  // namespace taeda::python

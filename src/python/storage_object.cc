@@ -8,9 +8,11 @@
 #include <unordered_map>
 
 #include "core/device_memory.h"
+#include "core/shared/in_place.h"
 #include "python/arguments.h"
 #include "python/call.h"
 #include "python/module.h"
+#include "python/operator_pause.h"
 #include "python/shared_name.h"
 
 namespace taeda::python {
@@ -294,7 +296,12 @@ PyObject* get_shared(PyObject* self, PyObject*) {
 }
 PyObject* share_storage(PyObject* self, bool prefer_in_place) {
   TD_PYTHON_TRY
-  share_memory(*cast(self)->storage, prefer_in_place);
+  Storage& storage = *cast(self)->storage;
+  // Small memory moves, away from under an operator that writes to it.
+  if (prefer_in_place && !shared::can_share_in_place(storage.data(), storage.nbytes()) &&
+      !is_shared(storage))
+    wait_for_operators();
+  share_memory(storage, prefer_in_place);
   PyRef::check(PyImport_ImportModule("taeda.multiprocessing"));  // knows how to send it
   return new_ref(self);
   TD_PYTHON_CATCH(nullptr)

@@ -6,6 +6,7 @@
 
 #include "python/batch_message.h"
 #include "python/module.h"
+#include "python/operator_pause.h"
 #include "python/storage_object.h"
 
 namespace taeda::python {
@@ -133,6 +134,7 @@ PyObject* channel_wait(PyObject* self, PyObject* seconds) {
   if (time < 0 && PyErr_Occurred()) return nullptr;
   {
     GilRelease gil;
+    const OutsideOperators waits;
     channel_of(self).wait_for_task(static_cast<int64_t>(time * 1e9));
   }
   if (PyErr_CheckSignals() < 0) return nullptr;

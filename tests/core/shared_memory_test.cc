@@ -13,8 +13,10 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "core/shared/in_place.h"
 #include "taeda/error.h"
 
 namespace taeda {
@@ -325,6 +327,32 @@ TEST(SharedMemory, MoreThanThereIsIsRefused) {
 }
 
 // A file that can be cut short, or that another program has made, is never mapped.
+TEST(SharedMemory, OnlySoManyBlocksAreSharedWhereTheyAre) {
+  constexpr int64_t kBytes = 100'000;
+  const auto share = [] {
+    Ref<Storage> storage = Storage::allocate(kBytes, Device());
+    std::memset(storage->data(), 3, kBytes);
+    const void* const before = storage->data();
+    share_memory(*storage, true);
+    EXPECT_TRUE(is_shared(*storage));
+    EXPECT_TRUE(all_are(*storage, 3));
+    const bool stays = storage->data() == before;
+    return std::pair(std::move(storage), stays);
+  };
+  const size_t most = shared::set_most_in_place(0);
+  EXPECT_EQ(most, 16'384u);
+  EXPECT_FALSE(share().second) << "it moves";
+  shared::set_most_in_place(1);
+  {
+    const auto [first, first_stays] = share();
+    const auto [second, second_stays] = share();
+    EXPECT_TRUE(first_stays);
+    EXPECT_FALSE(second_stays);
+  }
+  EXPECT_TRUE(share().second) << "the first one's has been given back";
+  shared::set_most_in_place(most);
+}
+
 TEST(SharedMemory, OtherFilesAreRefused) {
   const Ref<Storage> storage = shared_storage(8, 1);
   const SharedName name = send_shared(*storage);

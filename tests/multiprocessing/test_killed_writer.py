@@ -10,8 +10,8 @@ import pytest
 
 import taeda as torch
 from taeda import multiprocessing as mp
+from taeda.multiprocessing.capacity import Claim
 from taeda.multiprocessing.connection import _PACKET_BYTES, Connection
-from taeda.multiprocessing.room import Claim
 
 SECONDS = 60
 METHODS = ["fork", "spawn", "forkserver"]
@@ -54,10 +54,10 @@ def test_others_write_on_when_a_writer_is_killed(method, kind):
 
 def send_part(queue, packets):
     """The first packets of a message of ten, with the lock, and no more."""
-    has_room = hasattr(queue, "_room")
-    if has_room:
+    has_slots = hasattr(queue, "_capacity")
+    if has_slots:
         claim = Claim()
-        queue._room.acquire(claim)
+        queue._capacity.acquire(claim)
     queue._wlock.acquire()
     connection, sent = queue._writer, []
 
@@ -67,7 +67,7 @@ def send_part(queue, packets):
         sent.append(type(connection)._send_beside(connection, buffers, descriptors, flags))
 
     connection._send_beside = send
-    number = queue._room.new_number(claim) if has_room else 1
+    number = queue._capacity.new_number(claim) if has_slots else 1
     connection._send_packets(b"x" * (10 * _PACKET_BYTES), [], number=number)
 
 
@@ -115,7 +115,7 @@ def test_part_of_a_message_counts_as_none(block, timeout):
         queue.get(block, timeout)
 
 
-def test_the_room_of_a_killed_writer_comes_back():
+def test_the_slot_of_a_killed_writer_comes_back():
     context = mp.get_context("fork")
     queue = context.Queue(2)
     for _ in range(5):

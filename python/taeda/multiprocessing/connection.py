@@ -40,7 +40,7 @@ _HEADER = struct.Struct("=QQQQ")
 _ONLY_DESCRIPTORS = (1 << 64) - 1  # in place of a message's bytes: they did not fit beside it
 _PACKET_BYTES = 1 << 16
 _LEAST_UNREAD = 256  # names that are remembered before it is asked which were received
-_SECONDS_FOR_ROOM = 0.2
+_SECONDS_FOR_DESCRIPTORS = 0.2
 _SECONDS_BETWEEN_LOOKS = 0.02  # at who sends the rest of a message
 
 _numbers = itertools.count()
@@ -64,8 +64,8 @@ class Connection(_StandardConnection):
     ) -> None:
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET, 0, handle)
         self._socket.setblocking(True)  # whatever the program's default timeout is
-        room = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF)
-        self._most_bytes = min(_PACKET_BYTES, room // 2)  # of a packet
+        buffered = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF)
+        self._most_bytes = min(_PACKET_BYTES, buffered // 2)  # of a packet
         self.peer = peer
         self._network = -1  # the peer's namespace; 0: not this process's, -1: not asked yet
         self._sent: set[int] = set()  # descriptors that went this way, or waited in vain
@@ -136,7 +136,7 @@ class Connection(_StandardConnection):
         """Says where the message will be; the descriptors that go with it."""
         if self._network < 0:
             self._network = _C._find_socket(self.peer)
-        message.place(self.peer if self._network else 0, self._network)
+        message.set_location(self.peer if self._network else 0, self._network)
         return message.descriptors()
 
     def _send_packets(
@@ -166,7 +166,7 @@ class Connection(_StandardConnection):
         """sendmsg, which the system refuses while too many descriptors are under way. The message
         then goes without, and who receives it asks the segments' creators; only before a segment
         goes this way for the first time it waits a little."""
-        end = time.monotonic() + _SECONDS_FOR_ROOM if descriptors else 0
+        end = time.monotonic() + _SECONDS_FOR_DESCRIPTORS if descriptors else 0
         while True:
             rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))]
             try:
@@ -259,8 +259,8 @@ class Connection(_StandardConnection):
         whose descriptors come with them."""
         if not self._packet:
             self._packet = bytearray(_HEADER.size + _PACKET_BYTES)
-        room = socket.CMSG_SPACE(_MOST_DESCRIPTORS * _INT_BYTES)
-        n, rights, _, _ = self._socket.recvmsg_into([self._packet], room, socket.MSG_CMSG_CLOEXEC)
+        space = socket.CMSG_SPACE(_MOST_DESCRIPTORS * _INT_BYTES)
+        n, rights, _, _ = self._socket.recvmsg_into([self._packet], space, socket.MSG_CMSG_CLOEXEC)
         for level, kind, content in rights:
             if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
                 _map_segments(content)

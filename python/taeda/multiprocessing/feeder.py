@@ -6,7 +6,7 @@ import errno
 from multiprocessing.util import info, is_exiting
 from typing import Any
 
-from .room import Room
+from .capacity import Capacity
 
 __all__ = ["end", "feed", "join"]
 
@@ -20,7 +20,7 @@ def feed(
     reader: Any,
     writer: Any,
     write_lock: Any,
-    room: Room,
+    capacity: Capacity,
     ignore_broken_pipe: bool,
     on_error: Any,
 ) -> None:
@@ -39,9 +39,9 @@ def feed(
         try:
             with write_lock:
                 try:
-                    writer.send_message(message, room.new_number(claim))
+                    writer.send_message(message, capacity.new_number(claim))
                 finally:
-                    room.sent(claim)
+                    capacity.sent(claim)
         except Exception as error:
             if ignore_broken_pipe and getattr(error, "errno", 0) == errno.EPIPE:
                 return

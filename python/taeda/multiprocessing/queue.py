@@ -21,10 +21,10 @@ from queue import Empty, Full
 from typing import Any
 
 from . import feeder
+from .capacity import READERS, WRITERS, Capacity, Claim, new_file
 from .connection import Pipe
 from .file_lock import FileLock, LockFile
 from .reductions import Message
-from .room import READERS, WRITERS, Claim, Room, new_file
 
 __all__ = ["JoinableQueue", "Queue", "SimpleQueue"]
 
@@ -36,12 +36,14 @@ _StandardSimpleQueue: Any = multiprocessing.queues.SimpleQueue
 class Queue(_StandardQueue):
     """``multiprocessing.Queue`` for tensors; made by ``torch.multiprocessing.Queue(maxsize)``."""
 
+    _is_joinable = False
     _reader: Any
     _writer: Any
     _rlock: Any
     _wlock: Any
-    _room: Room
+    _capacity: Capacity
     _close: Any
+    _mutex: threading.Lock  # of what the feeding thread works on
     _unsent: int  # messages that are with the feeding thread
 
     def __init__(self, maxsize: int = 0, *, ctx: Any) -> None:
@@ -50,7 +52,8 @@ class Queue(_StandardQueue):
         file = new_file()
         self._rlock, self._wlock = FileLock(file, READERS), FileLock(file, WRITERS)
         wakeup = ctx.Semaphore(0) if maxsize > 0 else None
-        self._room = Room(max(maxsize, 0), file, self._wlock, wakeup)
+        joined = ctx.Semaphore(0) if self._is_joinable else None
+        self._capacity = Capacity(max(maxsize, 0), file, self._wlock, wakeup, joined)
         self._opid = os.getpid()
         self._ignore_epipe = False
         self._reset()
@@ -60,29 +63,32 @@ class Queue(_StandardQueue):
         assert_spawning(self)
         return (
             self._ignore_epipe, self._maxsize, self._reader, self._writer, self._rlock,
-            self._wlock, self._room, self._opid,
+            self._wlock, self._capacity, self._opid,
         )  # fmt: skip
 
     def __setstate__(self, state: tuple) -> None:
         (
             self._ignore_epipe, self._maxsize, self._reader, self._writer, self._rlock,
-            self._wlock, self._room, self._opid,
+            self._wlock, self._capacity, self._opid,
         ) = state  # fmt: skip
         self._reset()
 
     def _reset(self, after_fork: bool = False) -> None:
         super()._reset(after_fork)
+        # A condition's own __enter__ is Python, in which a signal's handler may raise.
+        self._mutex = threading.Lock()
+        self._notempty = threading.Condition(self._mutex)
         self._reader.writers = self._wlock
-        self._room.reader = self._reader
+        self._capacity.reader = self._reader
         self._unsent = 0
 
     def put(self, obj: Any, block: bool = True, timeout: float | None = None) -> None:
-        """Sends an object; queue.Full when there is no room for it in time. What cannot be pickled
+        """Sends an object; queue.Full when no slot is free for it in time. What cannot be pickled
         raises here."""
         claim = Claim()
         try:
             message = self._accept(obj, claim, block, timeout)
-            with self._notempty:
+            with self._mutex:
                 self._pass_on(message, claim)
         finally:
             self._settle(claim)
@@ -90,22 +96,20 @@ class Queue(_StandardQueue):
     def _settle(self, claim: Claim) -> None:
         """When ``put`` ends, interrupted or not: the capacity is its message's, or nobody's."""
         if claim.is_passed_on:
-            with self._notempty:
+            with self._mutex:
                 self._notempty.notify()
         else:
-            self._room.give_back(claim)
+            self._capacity.give_back(claim)
 
     def get(self, block: bool = True, timeout: float | None = None) -> Any:
         """The next object; queue.Empty where none comes in time."""
         if self._closed:
             raise ValueError(f"Queue {self!r} is closed")
         end = None if timeout is None else time.monotonic() + timeout
-        if not self._rlock.acquire(block, timeout):
-            raise Empty
-        try:
+        with self._rlock.held(block, timeout) as is_taken:
+            if not is_taken:
+                raise Empty
             data = self._receive(block, end)
-        finally:
-            self._rlock.release()
         return ForkingPickler.loads(data)
 
     def _receive(self, block: bool, end: float | None) -> Any:
@@ -115,32 +119,29 @@ class Queue(_StandardQueue):
                 raise Empty
             data = self._reader.receive()
             if data is not None:
-                self._room.received(self._reader.number)
+                self._capacity.received(self._reader.number)
                 return data
 
     def qsize(self) -> int:
         """How many objects were put and have not been got."""
-        return self._room.qsize()
+        return self._capacity.qsize()
 
     def full(self) -> bool:
         """Whether there are ``maxsize`` of them."""
-        return self._room.is_full()
+        return self._capacity.is_full()
 
     def _accept(self, obj: Any, claim: Claim, block: bool, timeout: float | None) -> Message:
         if self._closed:
             raise ValueError(f"Queue {self!r} is closed")
-        if not self._room.acquire(claim, block, timeout):
+        if not self._capacity.acquire(claim, block, timeout):
             raise Full
         return Message(obj)
 
     def _pass_on(self, message: Message, claim: Claim) -> None:
         """Wants the condition's lock: messages leave in the order of their calls."""
-        if self._unsent == 0 and self._wlock.acquire(False):
-            try:
-                if self._send_now(message, claim):
-                    return
-            finally:
-                self._wlock.release()
+        with self._wlock.held(block=False) as is_taken:
+            if self._unsent == 0 and is_taken and self._send_now(message, claim):
+                return
         if self._thread is None:
             self._start_thread()
         self._unsent += 1
@@ -149,11 +150,11 @@ class Queue(_StandardQueue):
         self._notempty.notify()
 
     def _send_now(self, message: Message, claim: Claim) -> bool:
-        number = self._room.new_number(claim)
+        number = self._capacity.new_number(claim)
         if self._writer.try_send_message(message, number):
-            self._room.sent(claim)
+            self._capacity.sent(claim)
             return True
-        self._room.take_back_number(claim)
+        self._capacity.take_back_number(claim)
         return False
 
     def _start_thread(self) -> None:
@@ -177,7 +178,7 @@ class Queue(_StandardQueue):
             self._reader,
             self._writer,
             self._wlock,
-            self._room,
+            self._capacity,
             self._ignore_epipe,
             self._on_queue_feeder_error,
         )
@@ -206,6 +207,8 @@ def _close_ends(queue: Any) -> None:
 class JoinableQueue(Queue, _StandardJoinableQueue):
     """A queue whose ``join`` waits until ``task_done`` was called for everything put."""
 
+    _is_joinable = True
+
     def __init__(self, maxsize: int = 0, *, ctx: Any) -> None:
         Queue.__init__(self, maxsize, ctx=ctx)
 
@@ -220,25 +223,25 @@ class JoinableQueue(Queue, _StandardJoinableQueue):
         claim = Claim()
         try:
             message = self._accept(obj, claim, block, timeout)
-            with self._notempty:
-                self._room.tasks.begin(claim)  # before anybody can get it
+            with self._mutex:
+                self._capacity.tasks.begin(claim)  # before anybody can get it
                 self._pass_on(message, claim)
         except BaseException:
             is_sent = claim.is_numbered and not claim.is_counted
             if claim.is_task and not claim.is_passed_on and not is_sent:
-                self._room.tasks.drop(1)
+                self._capacity.tasks.drop(1)
             raise
         finally:
             self._settle(claim)
 
     def task_done(self) -> None:
         """One object that was got has been dealt with; ValueError when called more often."""
-        self._room.tasks.end()
+        self._capacity.tasks.end()
 
     def join(self) -> None:
         """Waits until all have been. Those count no more whose process is killed before it has sent
         them; those of which the getter is killed stay."""
-        self._room.wait_for_tasks()
+        self._capacity.wait_for_tasks()
 
 
 class SimpleQueue(_StandardSimpleQueue):

@@ -57,7 +57,7 @@ class Message:
             raise
         self.data = buffer.getbuffer()
         if self.names:
-            _C._place_shared(self.names, _WITH_SENDER, 0)
+            _C._locate_shared(self.names, _WITH_SENDER, 0)
         self.storages = pickler.storages
 
     def descriptors(self) -> list[int]:
@@ -66,10 +66,10 @@ class Message:
         found = map(_C._shared_descriptor, names.values())
         return [descriptor for descriptor in found if descriptor >= 0]
 
-    def place(self, socket: int, network: int) -> None:
+    def set_location(self, socket: int, network: int) -> None:
         """Says into which socket it will go, by its inode (0: not known) and namespace: what is
         lost there will not keep its memory."""
-        _C._place_shared(self.names, socket, network)
+        _C._locate_shared(self.names, socket, network)
 
     def drop(self) -> None:
         """Lets go of the memory of a message that will not be sent."""
@@ -85,7 +85,7 @@ def note_received(names: bytes) -> None:
         if not _C._is_shared_mapped(name):
             with contextlib.suppress(RuntimeError):  # which unpickling it will raise
                 _map_segment(name, [_C._shared_creator(name)])
-        _C._place_shared([name], _RECEIVED, 0)
+        _C._locate_shared([name], _RECEIVED, 0)
 
 
 class _MessagePickler(ForkingPickler):

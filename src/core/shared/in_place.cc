@@ -19,9 +19,6 @@
 namespace taeda::shared {
 namespace {
 
-// Each block is mappings of its own, of which a process has 65,530 by default (vm.max_map_count).
-constexpr size_t kMostBlocks = 16384;
-
 struct Shared {
   Hold hold;
   size_t bytes;
@@ -33,6 +30,8 @@ struct InPlace {
   InPlace() { protect_over_fork(mutex); }
   std::mutex mutex;
   std::unordered_map<const void*, Shared> shared;
+  // Each block is mappings of its own, of which a process has 65,530 by default (vm.max_map_count).
+  size_t most_blocks = 16384;
 };
 InPlace& in_place() {
   static InPlace& instance = *new InPlace;
@@ -94,7 +93,7 @@ bool share_in_place(void* data, int64_t nbytes, const Hold& hold) {
   if (block.bytes < bytes || block.offset % whole_pages(1) != 0) return false;
   InPlace& all = in_place();
   const std::lock_guard<std::mutex> lock(all.mutex);
-  if (all.shared.size() >= kMostBlocks) return false;
+  if (all.shared.size() >= all.most_blocks) return false;
   const auto [entry, is_new] = all.shared.try_emplace(data, Shared{hold, bytes});
   if (is_new && replace_pages(data, bytes, hold)) {
     ask_before_release(give_back);
@@ -102,6 +101,11 @@ bool share_in_place(void* data, int64_t nbytes, const Hold& hold) {
   }
   if (is_new) all.shared.erase(entry);
   return false;
+}
+
+size_t set_most_in_place(size_t blocks) {
+  const std::lock_guard<std::mutex> lock(in_place().mutex);
+  return std::exchange(in_place().most_blocks, blocks);
 }
 
 std::optional<Hold> in_place_hold(const void* data) {

@@ -8,6 +8,7 @@
 // write_barrier.h. A block that is given back to the allocator gets private pages again.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 
@@ -21,6 +22,8 @@ bool can_share_in_place(const void* data, int64_t nbytes);
 // process are shared so, since each takes mappings of the process's. Otherwise the hold is kept
 // until the allocator gets the block back.
 bool share_in_place(void* data, int64_t nbytes, const Hold& hold);
+// Another number than 16,384, for tests; returns the one before.
+size_t set_most_in_place(size_t blocks);
 // The hold of memory that was shared so.
 std::optional<Hold> in_place_hold(const void* data);
 

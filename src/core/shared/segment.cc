@@ -51,16 +51,16 @@ struct SegmentHeader {
   std::atomic<uint32_t> tickets_issued;
   // By the low bits; 0: a free one, kTicketBeingIssued while the rest is not written yet.
   std::array<std::atomic<uint32_t>, kTickets> tickets;
-  std::array<std::atomic<uint32_t>, kTickets> ticket_blocks, ticket_places;
+  std::array<std::atomic<uint32_t>, kTickets> ticket_blocks, ticket_locations;
   std::array<std::atomic<int32_t>, kTickets> ticket_senders;  // their slots
   uint64_t network;                                           // the creator's namespace
 };
 
 namespace {
 
-bool is_socket(uint32_t place) {
-  return place != Segment::kUnknownPlace && place != Segment::kWithSender &&
-         place != Segment::kReceived;
+bool is_socket(uint32_t location) {
+  return location != Segment::kUnknownLocation && location != Segment::kWithSender &&
+         location != Segment::kReceived;
 }
 
 constexpr uint64_t kMagic = 0x31736761'64656174;  // "taedags1"
@@ -231,7 +231,7 @@ uint32_t Segment::issue_ticket(uint32_t block) const {
     uint32_t free = 0;
     if (!header_->tickets[index].compare_exchange_strong(free, kTicketBeingIssued)) continue;
     header_->ticket_blocks[index].store(block);
-    header_->ticket_places[index].store(kUnknownPlace);
+    header_->ticket_locations[index].store(kUnknownLocation);
     header_->ticket_senders[index].store(slot_);
     const uint32_t ticket = (n % kMostSerial + 1) << kTicketBits | index;
     header_->tickets[index].store(ticket);
@@ -239,9 +239,10 @@ uint32_t Segment::issue_ticket(uint32_t block) const {
   }
   return 0;
 }
-void Segment::set_place(uint32_t ticket, uint32_t place, uint64_t network) const {
-  if (is_socket(place) && network != header_->network) place = kUnknownPlace;
-  if (ticket != 0 && is_issued(ticket)) header_->ticket_places[ticket % kTickets].store(place);
+void Segment::set_location(uint32_t ticket, uint32_t location, uint64_t network) const {
+  if (is_socket(location) && network != header_->network) location = kUnknownLocation;
+  if (ticket != 0 && is_issued(ticket))
+    header_->ticket_locations[ticket % kTickets].store(location);
 }
 bool Segment::redeem_ticket(uint32_t ticket) const {
   return header_->tickets[ticket % kTickets].compare_exchange_strong(ticket, 0);
@@ -250,7 +251,7 @@ bool Segment::is_issued(uint32_t ticket) const {
   return header_->tickets[ticket % kTickets].load() == ticket;
 }
 bool Segment::is_received(uint32_t ticket) const {
-  return is_issued(ticket) && header_->ticket_places[ticket % kTickets].load() == kReceived;
+  return is_issued(ticket) && header_->ticket_locations[ticket % kTickets].load() == kReceived;
 }
 
 void Segment::populate(size_t offset, size_t bytes) const {
@@ -311,7 +312,7 @@ std::vector<Segment::Message> Segment::unsent_messages(const std::vector<int>& s
   std::vector<Message> unsent;
   for (uint32_t i = 0; !senders.empty() && i < kTickets; i++) {
     const uint32_t ticket = header_->tickets[i].load();
-    if (ticket < kTickets || header_->ticket_places[i].load() != kWithSender) continue;
+    if (ticket < kTickets || header_->ticket_locations[i].load() != kWithSender) continue;
     const int sender = header_->ticket_senders[i].load();
     const uint32_t index = header_->ticket_blocks[i].load();
     if (index < blocks_used().load() && std::ranges::count(senders, sender) > 0)
@@ -327,10 +328,10 @@ std::vector<Segment::Message> Segment::lost_messages() const {
   std::map<uint32_t, std::vector<Message>> by_socket;
   for (uint32_t i = 0; i < kTickets; i++) {
     const uint32_t ticket = header_->tickets[i].load();
-    const uint32_t place = header_->ticket_places[i].load();
+    const uint32_t location = header_->ticket_locations[i].load();
     const uint32_t index = header_->ticket_blocks[i].load();
-    if (ticket < kTickets || !is_socket(place)) continue;
-    if (index < blocks_used().load()) by_socket[place].push_back({ticket, index});
+    if (ticket < kTickets || !is_socket(location)) continue;
+    if (index < blocks_used().load()) by_socket[location].push_back({ticket, index});
   }
   std::vector<Message> lost;
   if (by_socket.empty() || UnixSockets::network() != header_->network) return lost;
@@ -338,7 +339,7 @@ std::vector<Segment::Message> Segment::lost_messages() const {
   for (const auto& [socket, messages] : by_socket) {
     if (sockets.find(socket) != UnixSockets::State::kGone) continue;
     std::ranges::copy_if(messages, std::back_inserter(lost), [&](const Message& message) {
-      return header_->ticket_places[message.ticket % kTickets].load() == socket;
+      return header_->ticket_locations[message.ticket % kTickets].load() == socket;
     });
   }
   return lost;

@@ -68,16 +68,16 @@ class Segment {
   // A message that names a block has a ticket, where one is free (0: none). Who receives the
   // message redeems it, or else who sent it and knows that nobody will: true for the one that comes
   // first, who takes the message off the block's count. The ticket says where the message is, so
-  // that others may find out too (forget_dead, drop_lost_messages): kUnknownPlace at first.
+  // that others may find out too (forget_dead, drop_lost_messages): kUnknownLocation at first.
   uint32_t issue_ticket(uint32_t block) const;
   bool redeem_ticket(uint32_t ticket) const;
   bool is_issued(uint32_t ticket) const;
   bool is_received(uint32_t ticket) const;  // and not redeemed
-  static constexpr uint32_t kUnknownPlace = 0, kWithSender = ~0u, kReceived = ~0u - 1;
+  static constexpr uint32_t kUnknownLocation = 0, kWithSender = ~0u, kReceived = ~0u - 1;
   // The inode of the Unix socket that the message will be read from, which exists in this network
   // namespace; or one of the above. By who may redeem the ticket: before the message is sent, and
   // with kReceived when it has been taken out of the socket and its ticket is to be redeemed later.
-  void set_place(uint32_t ticket, uint32_t place, uint64_t network) const;
+  void set_location(uint32_t ticket, uint32_t location, uint64_t network) const;
 
   // Makes pages exist, so that writing to them cannot fail. OutOfMemoryError.
   void populate(size_t offset, size_t bytes) const;

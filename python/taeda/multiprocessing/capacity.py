@@ -1,6 +1,6 @@
 """How many messages are in a queue, and who may put one more, although processes are killed.
 
-A semaphore that counts the room in a queue loses what a killed process had taken. Here a number is
+A semaphore that counts free slots loses what a killed process had taken. Here a number is
 either in shared memory and means what the socket holds, or it belongs to a process that is alive:
 
 - messages have numbers, one after the other, which their sender notes before it sends one, and its
@@ -22,21 +22,19 @@ from .file_lock import FileLock, LockFile
 from .senders import FIRST_WORD, MOST_WORDS, Senders
 from .tasks import Tasks
 
-__all__ = ["READERS", "WRITERS", "Claim", "Room", "new_file"]
+__all__ = ["READERS", "WRITERS", "Capacity", "Claim", "new_file"]
 
 READERS, WRITERS = 0, 1  # bytes of the file that are a queue's locks
 _PUTTERS, _TASKS, _COUNTS = 2, 3, 4
 # Indices of words.
 _SENT, _RECEIVED = 0, 1  # the last numbers
 _LOST = 2  # messages up to this number are not in the socket any more
-_TAKEN, _GIVEN_BACK = 3, 4  # room, for the messages sent and those that will be; and such as won't
-_WAITING = 5  # whether a process waits for room
-_PROCESSES = 6  # how many processes' words have been in use
-_UNFINISHED, _DROPPED = 7, 8  # tasks
+_TAKEN, _GIVEN_BACK = 3, 4  # slots, for the messages sent and those that will be; for such as won't
+_WAITING = 5  # whether a process waits for a slot
+_PROCESSES = 6  # how many processes' words have been in use; 7 to 9 are of tasks.py
 
-_SECONDS_BETWEEN_LOOKS = 0.05  # of who waits for room, for what a killed process has left
+_SECONDS_BETWEEN_LOOKS = 0.05  # of who waits for a slot, for what a killed process has left
 _SECONDS_FOR_A_LOOK = 0.1  # that another process may take while this one must not wait
-_LONGEST_SLEEP = 0.01
 
 
 def new_file() -> LockFile:
@@ -57,30 +55,34 @@ class Claim:
         self.is_task = False  # that somebody must end
 
 
-class Room:
-    """The room in a queue for ``most`` messages, any number where that is 0.
+class Capacity:
+    """A queue's slots for ``most`` messages, any number where that is 0.
 
     ``writers`` is the lock that a process has while it sends, ``wakeup`` a semaphore that wakes the
-    process that waits for room. It counts nothing, and a wake-up that a killed process did not give
-    is done without after 50 ms. ``reader``, the queue's reading end, must be set before use.
+    process that waits for a slot. It counts nothing, and a wake-up that a killed process did not
+    give is done without after 50 ms. ``joined`` wakes those who wait for all tasks. ``reader``, the
+    queue's reading end, must be set before use.
     """
 
     reader: Any
 
-    def __init__(self, most: int, file: LockFile, writers: FileLock, wakeup: Any) -> None:
-        self._most, self._file, self._writers, self._wakeup = most, file, writers, wakeup
+    def __init__(
+        self, most: int, file: LockFile, writers: FileLock, wakeup: Any, joined: Any
+    ) -> None:
+        self._args = most, file, writers, wakeup, joined
+        self._most, self._writers, self._wakeup = most, writers, wakeup
         self._words = file.words
-        self._putters = FileLock(file, _PUTTERS)  # of who waits for room, one at a time
+        self._putters = FileLock(file, _PUTTERS)  # of who waits for a slot, one at a time
         self._senders = Senders(file, _PROCESSES, FileLock(file, _COUNTS))
-        self.tasks = Tasks(file, _UNFINISHED, _DROPPED, _TASKS)
+        self.tasks = Tasks(file, FileLock(file, _TASKS), joined)
 
     def __reduce__(self) -> tuple:
-        return Room, (self._most, self._file, self._writers, self._wakeup)
+        return Capacity, self._args
 
     # --- putting ---
 
     def acquire(self, claim: Claim, block: bool = True, timeout: float | None = None) -> bool:
-        """Whether there was room for one message, which is this process's to send now."""
+        """Whether there was a slot for one message, which is this process's to send now."""
         self.tasks.drop(self._senders.join())
         if self._most == 0:
             self._count(claim)
@@ -88,15 +90,21 @@ class Room:
         end = math.inf
         if not block or timeout is not None:
             end = time.monotonic() + (max(timeout or 0, 0) if block else 0)
-        if not self._lock_putters(end):
-            return False
-        try:
-            if not self._wait_for_room(end):
+        left = None if end == math.inf else end - time.monotonic()
+        acquired = self._try_acquire(claim, end, left)
+        if acquired is None and not self._words[_WAITING]:  # who has the lock has it for a moment
+            acquired = self._try_acquire(claim, end, _SECONDS_FOR_A_LOOK)
+        return bool(acquired)
+
+    def _try_acquire(self, claim: Claim, end: float, seconds: float | None) -> bool | None:
+        """None where another one has been waiting for so many seconds."""
+        with self._putters.held(timeout=seconds) as is_taken:
+            if not is_taken:
+                return None
+            if not self._wait_for_slot(end):
                 return False
             self._count(claim)
-            return True
-        finally:
-            self._putters.release()
+        return True
 
     def _count(self, claim: Claim) -> None:
         words, senders = self._words, self._senders
@@ -105,18 +113,7 @@ class Room:
             words[_TAKEN] += 1
             claim.is_counted = True
 
-    def _lock_putters(self, end: float) -> bool:
-        """Who has the lock waits for room, or has it for a moment, which is no time."""
-        while not self._putters.acquire(False):
-            now = time.monotonic()
-            if end == math.inf:
-                return self._putters.acquire()
-            if now >= end and (self._words[_WAITING] or now >= end + _SECONDS_FOR_A_LOOK):
-                return False
-            time.sleep(min(max(end - now, 0.0001), _LONGEST_SLEEP))
-        return True
-
-    def _wait_for_room(self, end: float) -> bool:
+    def _wait_for_slot(self, end: float) -> bool:
         while self._seems_full():
             left = min(end - time.monotonic(), _SECONDS_BETWEEN_LOOKS)
             if left > 0 and self._sleep(left):
@@ -128,7 +125,7 @@ class Room:
         return True
 
     def _sleep(self, seconds: float) -> bool:
-        """Until there may be room; False when nobody has said so."""
+        """Until there may be a slot; False when nobody has said so."""
         words = self._words
         words[_WAITING] = 1
         try:
@@ -194,11 +191,9 @@ class Room:
     def qsize(self) -> int:
         """How many messages have been put and not been received; one that is being sent may count
         twice where there is room for any number."""
-        if self._putters.acquire(False):
-            try:
+        with self._putters.held(block=False) as is_taken:
+            if is_taken:
                 self._look()
-            finally:
-                self._putters.release()
         if self._most > 0:
             return max(self._taken(), 0)
         return max(self._words[_SENT] + self._senders.total() - self._read(), 0)
@@ -211,15 +206,12 @@ class Room:
         """Counts anew, by who has the putters' lock; how many there are. While somebody sends, what
         was known stays."""
         words = self._words
-        if self._writers.acquire(False):
-            try:
-                with self._senders.lock:
-                    unsent = self._senders.total()
-                    sent, first = words[_SENT], self._first_in_socket()
-                    words[_LOST] = max(self._read(), sent if first is None else first - 1)
-                    words[_TAKEN], words[_GIVEN_BACK] = sent + unsent, 0
-            finally:
-                self._writers.release()
+        with self._writers.held(block=False) as is_taken, self._senders.lock:
+            if is_taken:
+                unsent = self._senders.total()
+                sent, first = words[_SENT], self._first_in_socket()
+                words[_LOST] = max(self._read(), sent if first is None else first - 1)
+                words[_TAKEN], words[_GIVEN_BACK] = sent + unsent, 0
         return self._taken()
 
     def _first_in_socket(self) -> int | None:

@@ -1,4 +1,4 @@
-"""The room in a queue: exact, and never lost, whoever is killed."""
+"""The slots of a queue: counted exactly, and never lost, whoever is killed."""
 
 import contextlib
 import os
@@ -11,6 +11,7 @@ import pytest
 
 import taeda as torch
 from taeda import multiprocessing as mp
+from taeda.multiprocessing import tasks
 
 SECONDS = 60
 METHODS = ["fork", "spawn", "forkserver"]
@@ -30,7 +31,7 @@ def test_a_queue_takes_as_many_as_it_says(kind):
         assert [queue.get(timeout=SECONDS) for _ in range(3)] == [(n, i) for i in range(3)]
 
 
-def test_what_cannot_be_pickled_takes_no_room():
+def test_what_cannot_be_pickled_takes_no_slot():
     queue = mp.get_context("fork").Queue(1)
     for _ in range(3):
         with pytest.raises((AttributeError, TypeError)):
@@ -64,7 +65,7 @@ def keep_size(queue, most, sizes):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_many_writers_put_no_more_than_there_is_room_for(method):
+def test_many_writers_put_no_more_than_there_are_slots_for(method):
     context = mp.get_context(method)
     queue, end = context.Queue(2), context.Queue()
     writers = [context.Process(target=put_numbers, args=(queue, 100)) for _ in range(3)]
@@ -90,7 +91,7 @@ def fill_and_stay(queue, n, connection):
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("kind", ["Queue", "JoinableQueue"])
-def test_room_that_a_killed_writer_had_comes_back(method, kind):
+def test_slots_that_a_killed_writer_had_come_back(method, kind):
     context = mp.get_context(method)
     queue = getattr(context, kind)(4)
     for _ in range(3):
@@ -120,7 +121,7 @@ def receive_and_die(queue):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_room_of_messages_that_a_killed_reader_took_comes_back(method):
+def test_slots_of_messages_that_a_killed_reader_took_come_back(method):
     context = mp.get_context(method)
     queue = context.Queue(2)
     for _ in range(2):
@@ -134,7 +135,7 @@ def test_room_of_messages_that_a_killed_reader_took_comes_back(method):
     assert [queue.get(timeout=SECONDS), queue.get(timeout=SECONDS)] == [2, 3]
 
 
-def wait_for_room(queue, connection):
+def wait_for_slot(queue, connection):
     connection.send(True)
     queue.put("never")
 
@@ -144,10 +145,10 @@ def test_one_that_is_killed_while_it_waits_is_in_nobodys_way():
     queue = context.Queue(1)
     queue.put("first")
     ours, theirs = context.Pipe()
-    waiting = context.Process(target=wait_for_room, args=(queue, theirs), daemon=True)
+    waiting = context.Process(target=wait_for_slot, args=(queue, theirs), daemon=True)
     waiting.start()
     assert ours.recv()
-    while not queue._room._words[5]:  # until it waits
+    while not queue._capacity._words[5]:  # until it waits
         time.sleep(0.001)
     with pytest.raises(Full):
         queue.put("not", block=False)
@@ -246,26 +247,23 @@ def interrupt(owner, name, when):
 @pytest.mark.parametrize(
     "owner, name",
     [
-        ("_room", "acquire"),
-        ("_room", "_count"),
-        ("_room", "new_number"),
-        ("_room", "take_back_number"),
-        ("_room", "sent"),
+        ("_capacity", "acquire"),
+        ("_capacity", "_count"),
+        ("_capacity", "new_number"),
+        ("_capacity", "take_back_number"),
+        ("_capacity", "sent"),
         ("_writer", "try_send_message"),
         ("_notempty", "notify"),
         ("tasks", "begin"),
-        ("_wlock", "release"),
     ],
 )
-def test_an_interrupted_put_keeps_no_room_and_no_task(owner, name, size, when):
-    if (owner, when) == ("_wlock", "before"):
-        pytest.skip("the lock would stay taken")
+def test_an_interrupted_put_keeps_no_slot_and_no_task(owner, name, size, when):
     queue = mp.get_context("fork").JoinableQueue(2)
     for _ in range(3):
-        interrupt(queue._room.tasks if owner == "tasks" else getattr(queue, owner), name, when)
+        interrupt(queue._capacity.tasks if owner == "tasks" else getattr(queue, owner), name, when)
         with contextlib.suppress(Interrupted):
             queue.put(bytes(size), timeout=SECONDS)
-        vars(queue._room).pop(name, None)  # where it was not called
+        vars(queue._capacity).pop(name, None)  # where it was not called
         vars(queue._writer).pop(name, None)
         with contextlib.suppress(Empty):
             while True:
@@ -285,8 +283,27 @@ def test_an_interrupted_put_keeps_no_room_and_no_task(owner, name, size, when):
     assert not thread.is_alive()
 
 
+def test_join_is_woken_by_the_last_task(monkeypatch):
+    monkeypatch.setattr(tasks, "_SECONDS_BETWEEN_LOOKS", 10 * SECONDS)  # it does not look itself
+    queue = mp.get_context("fork").JoinableQueue()
+    for _ in range(2):
+        for i in range(3):
+            queue.put(i)
+        threads = [threading.Thread(target=queue.join, daemon=True) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        while queue._capacity._words[tasks._JOINING] < 2:  # until they wait
+            time.sleep(0.001)
+        for _ in range(3):
+            queue.get(timeout=SECONDS)
+            queue.task_done()
+        for thread in threads:
+            thread.join(SECONDS)
+            assert not thread.is_alive()
+
+
 def end_task_and_die(queue):
-    queue._room.tasks._lock.acquire()
+    queue._capacity.tasks._lock.acquire()
     os.kill(os.getpid(), signal.SIGKILL)
 
 
