@@ -514,7 +514,7 @@ def test_a_full_dev_shm_does_not_matter(tmp_path):
     assert done.stdout == "[100000.0, 300000.0]\n" * 3, done.stderr
 
 
-@pytest.mark.parametrize("method", ["fork", "forkserver"])
+@pytest.mark.parametrize("method", PROCESSES)
 def test_random_kills_leave_nothing_behind(method, monkeypatch):
     """A short run of tools/soak_loader.py."""
     monkeypatch.syspath_prepend(os.path.join(os.path.dirname(__file__), "..", "..", "tools"))
