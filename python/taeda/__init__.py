@@ -36,7 +36,7 @@ from taeda.version import __version__  # noqa: E402, F401
 newaxis = None
 
 # The operators of the table.
-globals().update(_C._functions["torch"])
+globals().update(_C._by_owner["torch"])
 
 from taeda import _storage_methods, _tensor  # noqa: E402, F401
 from taeda._functional import *  # noqa: E402, F403
@@ -114,13 +114,15 @@ _LAZY = {
         "taeda._functions.layers": "batch_norm instance_norm alpha_dropout alpha_dropout_ "
         "feature_alpha_dropout feature_alpha_dropout_ feature_dropout feature_dropout_ rrelu "
         "rrelu_ bilinear affine_grid_generator grid_sampler_2d grid_sampler_3d native_dropout "
+        "_grid_sampler_2d_cpu_fallback "
         "norm_except_dim conv_tbc binary_cross_entropy_with_logits cosine_embedding_loss "
         "hinge_embedding_loss kl_div margin_ranking_loss poisson_nll_loss triplet_margin_loss "
         "ctc_loss channel_shuffle native_channel_shuffle pixel_shuffle pixel_unshuffle",
         "taeda._functions.tensors": "_has_compatible_shallow_copy_type _int_mm _weight_norm "
         "_softmax _log_softmax _softmax_backward_data _log_softmax_backward_data "
         "detach_ fill_ zero_ index_put_ resize_as_ get_device is_neg "
-        "is_signed is_distributed dequantize _assert_async _scaled_mm _shape_as_tensor "
+        "_debug_has_internal_overlap is_signed is_distributed dequantize _assert_async _scaled_mm "
+        "_shape_as_tensor "
         "frobenius_norm nuclear_norm row_stack lu gradient",
         "taeda.sparse._copies": "ccol_indices_copy col_indices_copy crow_indices_copy indices_copy "
         "row_indices_copy values_copy",

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import sys
+import weakref
 from types import ModuleType
 from typing import Any
 
@@ -14,6 +15,27 @@ from taeda import _C, _missing
 from taeda._C import Tensor
 
 _TensorMeta = type(Tensor)
+
+
+class _WeakTensorRef:
+    """A reference that keeps no tensor alive; ``expired()`` says whether it has gone.
+
+    >>> x = torch.ones(1)
+    >>> ref = torch._C._WeakTensorRef(x)
+    >>> ref.expired()
+    False
+    >>> del x
+    >>> ref.expired()
+    True
+    """
+
+    def __init__(self, tensor: Tensor) -> None:
+        if not isinstance(tensor, Tensor):
+            raise TypeError(f"_WeakTensorRef: expected Tensor, got {type(tensor).__name__}")
+        self._ref = weakref.ref(tensor)  # what C++ keeps keeps its Python object too
+
+    def expired(self) -> bool:
+        return self._ref() is None
 
 
 def _are_functorch_transforms_active() -> bool:
@@ -104,7 +126,7 @@ def _saved_tensors() -> dict[str, Any]:
 
 def _members(name: str) -> dict[str, Any] | None:
     """What a module inside the core holds: operators of the table by PyTorch's names."""
-    table = _C._functions
+    table = _C._by_owner
     own = table.get(f"_C.{name}", {})
     match name:
         case "_nn":
@@ -121,6 +143,11 @@ def _members(name: str) -> dict[str, Any] | None:
             return {**table["torch"], **own, **{n: getattr(taeda, n) for n in lazy}}
         case "_autograd":
             return _saved_tensors()
+        case "_functions":
+            from taeda.autograd import _nodes
+
+            names = ("AccumulateGrad", "DelayedError", "UndefinedGrad")
+            return {n: getattr(_nodes, n) for n in names}
         case "_functorch":
             from taeda._functorch import _levels
 

@@ -202,7 +202,7 @@ def _functions(name: str) -> tuple[Callable, Callable]:
     def foreach(self: Any, *args: Any, **options: Any) -> tuple[Tensor, ...]:
         if name == "pow" and _is_number(self):  # a base for all the exponents
             (exponents,) = _arguments(name, ("exponent: tensors",), [], args, options)
-            power = _C._functions["torch"]["pow"]
+            power = _C._by_owner["torch"]["pow"]
             return tuple(power(self, x) for (x,) in _each(name, exponents, ()))
         each, alpha = rows("", self, args, options)
         return tuple(operator(*row, **alpha) for row in each)
@@ -223,7 +223,7 @@ def _functions(name: str) -> tuple[Callable, Callable]:
     return foreach, foreach_
 
 
-for _name in _C._functions["foreach"]:  # one that ends in _ is in place only
+for _name in _C._by_owner["foreach"]:  # one that ends in _ is in place only
     _made = _functions(_name.removesuffix("_"))
     if not _name.endswith("_"):
         globals()[f"_foreach_{_name}"] = _made[0]

@@ -185,7 +185,10 @@ def set_default_tensor_type(t: Any) -> None:
     )
     if device_of_type(t) == "cuda":
         if not _C._cuda_device_count():
-            raise TypeError("type torch.cuda tensors not available: no CUDA device was found")
+            raise TypeError(
+                f"type torch.cuda.{getattr(t, '__name__', t)} not available. Torch not compiled "
+                "with CUDA enabled. (no CUDA device was found)"
+            )
         set_default_device("cuda")
     elif get_default_device().type == "cuda":
         set_default_device(None)
@@ -297,7 +300,7 @@ def cartesian_prod(*tensors: Tensor) -> Tensor:
             raise RuntimeError(f"Expect a 1D vector, but got shape {list(tensor.shape)}")
     if len(tensors) == 1:
         return tensors[0]
-    functions = _C._functions["torch"]
+    functions = _C._by_owner["torch"]
     grids = functions["meshgrid"](list(tensors), indexing="ij")
     return functions["stack"]([grid.reshape(-1) for grid in grids], dim=1)
 
@@ -327,7 +330,7 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     tensor([[ 0,  1,  2],
             [10, 11, 12]])
     """
-    return _C._functions["torch"]["meshgrid"](_listed(tensors), indexing=indexing)
+    return _C._by_owner["torch"]["meshgrid"](_listed(tensors), indexing=indexing)
 
 
 def _subscripts(dims: Any) -> str:
@@ -386,7 +389,7 @@ def einsum(*args: Any) -> Tensor:
         raise TypeError(
             f"einsum(): argument 'equation' (position 1) must be str, not {type(equation).__name__}"
         )
-    return _C._functions["torch"]["_einsum"](equation, operands)
+    return _C._by_owner["torch"]["_einsum"](equation, operands)
 
 
 @_overridable
@@ -413,7 +416,7 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) ->
             raise RuntimeError(f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}")
         dims = (list(range(a.dim() - dims, a.dim())), list(range(dims)))
     dims_a, dims_b = ([d] if isinstance(d, int) else list(d) for d in dims)
-    result = _C._functions["torch"]["_tensordot"](a, b, dims_a, dims_b)
+    result = _C._by_owner["torch"]["_tensordot"](a, b, dims_a, dims_b)
     return result if out is None else out.resize_(result.shape).copy_(result)
 
 
@@ -429,7 +432,7 @@ def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
     tensor([[12.],
             [12.]])
     """
-    result = _C._functions["torch"]["_chain_matmul"](list(matrices))
+    result = _C._by_owner["torch"]["_chain_matmul"](list(matrices))
     return result if out is None else out.resize_(result.shape).copy_(result)
 
 
@@ -448,7 +451,7 @@ def block_diag(*tensors: Tensor) -> Tensor:
             [0., 0., 7.],
             [0., 0., 8.]])
     """
-    return _C._functions["torch"]["_block_diag"](list(tensors))
+    return _C._by_owner["torch"]["_block_diag"](list(tensors))
 
 
 @_overridable
@@ -466,7 +469,7 @@ def column_stack(tensors: Any, *, out: Tensor | None = None) -> Tensor:
     if isinstance(tensors, Tensor):
         raise TypeError("column_stack(): argument 'tensors' must be tuple of Tensors, not Tensor")
     columns = [t.reshape(-1, 1) if t.dim() <= 1 else t for t in tensors]
-    hstack = _C._functions["torch"]["hstack"]
+    hstack = _C._by_owner["torch"]["hstack"]
     return hstack(columns) if out is None else hstack(columns, out=out)
 
 
@@ -485,7 +488,7 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
         raise RuntimeError(f"Expect a non-negative number, but got {r}")
     if r == 0:
         return input.new_empty(0)
-    functions = _C._functions["torch"]
+    functions = _C._by_owner["torch"]
     arange, cat = functions["arange"], functions["cat"]
     # Rows grow by an element at a time: by those behind their last that leave enough for the rest.
     step = 0 if with_replacement else 1
@@ -511,11 +514,11 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
     tensor([[1, 1],
             [2, 2]])
     """
-    return _C._functions["torch"]["broadcast_tensors"](_listed(tensors))
+    return _C._by_owner["torch"]["broadcast_tensors"](_listed(tensors))
 
 
 def _at_least(name: str, tensors: tuple) -> Any:
-    function = _C._functions["torch"][name]
+    function = _C._by_owner["torch"][name]
     if len(tensors) == 1 and isinstance(tensors[0], Tensor):
         return function(tensors[0])
     return tuple(function(tensor) for tensor in _listed(tensors))

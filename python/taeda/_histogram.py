@@ -104,6 +104,24 @@ def _bounds(points: Tensor, dim: int, range: Sequence[float] | None) -> tuple[fl
 def _histogram(
     points: Tensor, bins: Sequence[Any], range: Any, weight: Tensor | None, density: bool
 ) -> tuple[Tensor, tuple[Tensor, ...]]:
+    """The histogram of the rows of `points`, and each dimension's edges; through it no backward."""
+    if not torch.is_grad_enabled() or not (
+        points.requires_grad or (weight is not None and weight.requires_grad)
+    ):
+        return _counted(points, bins, range, weight, density)
+    from taeda.autograd import _nodes
+
+    def count() -> tuple:
+        hist, edges = _counted(points, bins, range, weight, density)
+        return hist, *edges
+
+    hist, *edges = _nodes.not_differentiable("histogram", count, points, weight)
+    return hist, tuple(edges)
+
+
+def _counted(
+    points: Tensor, bins: Sequence[Any], range: Any, weight: Tensor | None, density: bool
+) -> tuple[Tensor, tuple[Tensor, ...]]:
     """The histogram of the rows of `points`, and each dimension's edges."""
     _check(points, bins, weight)
     if range is not None and len(range) != 2 * len(bins):
@@ -155,7 +173,7 @@ def histogram(
     `bins` is a number of equal bins between the bounds `range`, by default the least and the
     greatest element, or a 1-d tensor of increasing edges. A bin has its left edge, the last one
     both; elements outside of all are ignored. `weight`, of input's shape, is summed instead of
-    counted; with `density` the integral is 1. float32 and float64. Not differentiable.
+    counted; with `density` the integral is 1. float32 and float64. Backward raises.
 
     >>> torch.histogram(torch.tensor([1., 2., 1.]), bins=4, range=(0., 3.)).hist
     tensor([0., 2., 1., 0.])

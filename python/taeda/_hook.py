@@ -100,7 +100,7 @@ def _name_as_torch() -> None:
             module.__name__ = _as_torch(name)
             sys.modules[module.__name__] = module
             _rename(vars(module))
-    for functions in _C._functions.values():
+    for functions in _C._by_owner.values():
         _rename(functions)
 
 

@@ -112,13 +112,13 @@ def values(self: Tensor) -> Tensor:
     if self.layout is _C.strided:
         _expect(self, "values", "sparse", ())
     _expect_coalesced(self, "values")
-    return _C._functions["torch"]["_sparse_values"](self)
+    return _C._by_owner["torch"]["_sparse_values"](self)
 
 
 def _part(name: str, kind: str, layouts: tuple, plain: bool) -> None:
     def method(self: Tensor) -> Tensor:
         _expect(self, name, kind, layouts)
-        return _C._functions["torch"]["_sparse_compressed"](self, plain)
+        return _C._by_owner["torch"]["_sparse_compressed"](self, plain)
 
     method.__name__ = method.__qualname__ = name
     what = "The indices in the lines" if plain else "Where each line begins"

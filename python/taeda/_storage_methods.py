@@ -28,7 +28,8 @@ CASTS = {
 
 def elements(storage: Any) -> Any:
     """A tensor on the storage's memory; one of bytes where it has no dtype."""
-    dtype, untyped = getattr(storage, "dtype", _C.uint8), storage.untyped()
+    dtype = getattr(storage, "_dtype", _C.uint8)
+    untyped = getattr(storage, "_untyped_storage", storage)
     n = untyped.nbytes() // dtype.itemsize
     return _C._tensor_from_storage(untyped, dtype, 0, (n,), (1,))
 
@@ -148,7 +149,7 @@ def _cast(name: str, dtype: Any) -> Any:
         from taeda.storage import TypedStorage
 
         converted = elements(self).to(dtype, copy=True)
-        return TypedStorage(wrap_storage=converted.untyped_storage(), dtype=dtype)
+        return TypedStorage(wrap_storage=converted.untyped_storage(), dtype=dtype, _internal=True)
 
     cast.__name__ = name
     cast.__doc__ = f"A copy with each element converted to {dtype}."

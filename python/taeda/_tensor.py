@@ -129,15 +129,18 @@ def _fix_weakref(self: Tensor) -> None:
 @_method
 def storage(self: Tensor) -> Any:
     """The tensor's memory, seen as elements of its dtype."""
-    from taeda.storage import TypedStorage
+    from taeda import _storage_removal
 
-    return TypedStorage(wrap_storage=self.untyped_storage(), dtype=self.dtype)
+    _storage_removal.warn()
+    return self._typed_storage()
 
 
 @_method
 def _typed_storage(self: Tensor) -> Any:
-    """`storage()`, under its private name."""
-    return self.storage()
+    """`storage()` without its warning."""
+    from taeda.storage import _wrap
+
+    return _wrap(self.untyped_storage(), self.dtype)
 
 
 @_method
@@ -145,7 +148,7 @@ def storage_type(self: Tensor) -> Any:
     """The class of storages with the tensor's dtype: torch.FloatStorage and so on."""
     import taeda
 
-    return getattr(taeda, self.storage().type().rpartition(".")[2])
+    return getattr(taeda, self._typed_storage()._type().rpartition(".")[2])
 
 
 @_method
@@ -169,7 +172,7 @@ def dequantize(self: Tensor) -> Tensor:
 @_method
 def polygamma(self: Tensor, n: int) -> Tensor:
     """torch.polygamma(n, self)."""
-    return _C._functions["torch"]["polygamma"](n, self)
+    return _C._by_owner["torch"]["polygamma"](n, self)
 
 
 def _replace(name: str, function: Callable, self: Tensor, *others: Tensor) -> Tensor:
@@ -285,7 +288,10 @@ def _shown(source: Any, dtype: Any, offset: int, size: Any, stride: Any) -> Tens
 
 @_method
 def __dir__(self: Tensor) -> list[str]:
-    return sorted(set(dir(self.__class__)) | set(self.__dict__))
+    names = set(dir(self.__class__)) | set(self.__dict__)
+    if not self.is_cuda or self._is_any_sparse():
+        names.discard("__cuda_array_interface__")
+    return sorted(names - {"volatile"})
 
 
 del __dir__  # it would be the module's too
@@ -399,7 +405,7 @@ def _rebuild_tensor(
 
 
 def _rebuild_meta_tensor(dtype: Any, size: tuple, stride: tuple, requires_grad: bool) -> Tensor:
-    make = _C._functions["torch"]["empty_strided"]
+    make = _C._by_owner["torch"]["empty_strided"]
     return make(size, stride, dtype=dtype, device="meta").requires_grad_(requires_grad)
 
 
@@ -553,6 +559,7 @@ for _name, _doc in {
     "const_data_ptr": "The address of the first element, of memory that is to be read alone.",
     "_is_all_true": "Whether all elements of a boolean tensor are True, as a tensor.",
     "_is_any_true": "Whether an element of a boolean tensor is True, as a tensor.",
+    "_view_func": "The view of another base that this tensor is of its own base.",
     "hash_tensor": "torch.hash_tensor(self): a number that depends on all elements.",
     **dict.fromkeys(("solve", "lstsq", "eig", "symeig"), _REMOVED),
 }.items():

@@ -147,7 +147,7 @@ def _summarized(x: Any) -> Any:
     for dim, size in enumerate(x.shape):
         if size > 2 * edge:
             ends = (x.narrow(dim, 0, edge), x.narrow(dim, size - edge, edge))
-            x = _C._functions["torch"]["cat"](ends, dim) if edge else x.narrow(dim, 0, 0)
+            x = _C._by_owner["torch"]["cat"](ends, dim) if edge else x.narrow(dim, 0, 0)
     return x
 
 

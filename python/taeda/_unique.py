@@ -9,7 +9,7 @@ TYPE_CHECKING = False  # as typing's, which `import taeda` does not load
 if TYPE_CHECKING:
     from typing import Any
 
-_functions = _C._functions["torch"] | _C._functions["_C._VariableFunctions"]
+_functions = _C._by_owner["torch"] | _C._by_owner["_C._VariableFunctions"]
 
 
 def _chosen(results: tuple, return_inverse: bool, return_counts: bool) -> Any:

@@ -13,16 +13,16 @@ __all__: list[str] = []
 
 
 def _rebuild_tensor(storage: Any, storage_offset: int, size: Any, stride: Any) -> Tensor:
-    untyped = storage.untyped()
+    untyped = storage._untyped_storage
     if untyped.device.type == "meta":  # grows: it has no memory that could be too small
         last = sum((n - 1) * step for n, step in zip(size, stride)) if all(size) else -1
-        needed = (storage_offset + last + 1) * storage.dtype.itemsize
+        needed = (storage_offset + last + 1) * storage._dtype.itemsize
         if untyped.nbytes() < needed:
             untyped.resize_(needed)
     else:
         keep_buffers(untyped.nbytes())
     return _C._tensor_from_storage(
-        untyped, storage.dtype, storage_offset, tuple(size), tuple(stride)
+        untyped, storage._dtype, storage_offset, tuple(size), tuple(stride)
     )
 
 

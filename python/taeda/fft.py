@@ -2,5 +2,5 @@
 
 from taeda import _C
 
-globals().update(_C._functions.get("fft", {}))
-__all__ = sorted(_C._functions.get("fft", {}))
+globals().update(_C._by_owner.get("fft", {}))
+__all__ = sorted(_C._by_owner.get("fft", {}))

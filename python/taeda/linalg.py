@@ -3,6 +3,6 @@
 from taeda import _C
 from taeda._C import _LinAlgError as LinAlgError
 
-globals().update(_C._functions.get("linalg", {}))
-matmul = _C._functions["torch"]["matmul"]
-__all__ = ["LinAlgError", "matmul", *sorted(_C._functions.get("linalg", {}))]
+globals().update(_C._by_owner.get("linalg", {}))
+matmul = _C._by_owner["torch"]["matmul"]
+__all__ = ["LinAlgError", "matmul", *sorted(_C._by_owner.get("linalg", {}))]

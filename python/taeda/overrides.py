@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from taeda import _C, _missing
@@ -171,6 +172,15 @@ class BaseTorchFunctionMode(TorchFunctionMode):
         self, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None
     ) -> Any:
         return func(*args, **(kwargs or {}))
+
+
+@contextlib.contextmanager
+def enable_reentrant_dispatch() -> Iterator[None]:
+    """Inside a ``__torch_dispatch__``, a block whose operators are recorded for backward again."""
+    from taeda.autograd.grad_mode import differentiating
+
+    with differentiating():
+        yield
 
 
 __getattr__, __dir__ = _missing.attributes(__name__)

@@ -2,5 +2,5 @@
 
 from taeda import _C
 
-globals().update(_C._functions["special"])
-__all__ = sorted(_C._functions["special"])
+globals().update(_C._by_owner["special"])
+__all__ = sorted(_C._by_owner["special"])

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn
 
 from taeda import _C, _dtypes
+from taeda import _storage_removal as _removal
 from taeda._C import UntypedStorage
 from taeda._storage_methods import StorageMethods, elements
 
@@ -69,7 +70,7 @@ def _made_of(refuse: Callable[..., NoReturn], args: tuple, dtype: Any, device: A
 
 def _wrap(untyped: Any, dtype: Any) -> TypedStorage:
     """A storage seen as elements of a dtype."""
-    return TypedStorage(wrap_storage=untyped, dtype=dtype)
+    return TypedStorage(wrap_storage=untyped, dtype=dtype, _internal=True)
 
 
 class TypedStorage(StorageMethods):
@@ -87,6 +88,8 @@ class TypedStorage(StorageMethods):
         device: Any = None,
         _internal: bool = False,
     ) -> None:
+        if not _internal:
+            _removal.warn()
         refuse = functools.partial(_refuse, "TypedStorage.__init__", _TYPED_FORMS)
         if wrap_storage is not None:
             _check_wrapped(refuse, args, wrap_storage)
@@ -99,12 +102,16 @@ class TypedStorage(StorageMethods):
                     RuntimeError,
                     "Argument 'device' should not be specified when 'wrap_storage' is given",
                 )
-            self.dtype, self._untyped_storage = dtype, wrap_storage
+            self._dtype, self._untyped_storage = dtype, wrap_storage
             return
         if not isinstance(dtype, _C.dtype | None):
             raise RuntimeError(f"expected torch.dtype, but got {type(dtype)}")
-        self.dtype = _C.get_default_dtype() if dtype is None else dtype
-        self._untyped_storage = _made_of(refuse, args, self.dtype, device)
+        self._dtype = _C.get_default_dtype() if dtype is None else dtype
+        self._untyped_storage = _made_of(refuse, args, self._dtype, device)
+
+    @property
+    def dtype(self) -> Any:
+        return self._dtype
 
     def _elements(self) -> Any:
         return elements(self)
@@ -114,7 +121,7 @@ class TypedStorage(StorageMethods):
             raise NotImplementedError("Not available for 'meta' device type")
 
     def _like(self, untyped: Any) -> TypedStorage:
-        return _wrap(untyped, self.dtype)
+        return _wrap(untyped, self._dtype)
 
     @classmethod
     def from_buffer(cls, *args: Any, dtype: Any, **kwargs: Any) -> TypedStorage:
@@ -128,20 +135,20 @@ class TypedStorage(StorageMethods):
         return len(self)
 
     def __len__(self) -> int:
-        return self._untyped_storage.nbytes() // self.dtype.itemsize
+        return self._untyped_storage.nbytes() // self._dtype.itemsize
 
     def nbytes(self) -> int:
         return self._untyped_storage.nbytes()
 
     def element_size(self) -> int:
-        return self.dtype.itemsize
+        return self._dtype.itemsize
 
     def resizable(self) -> bool:
         return self._untyped_storage.resizable()
 
     def resize_(self, size: int) -> None:
         """Makes it a storage of ``size`` elements; the first ones stay."""
-        self._untyped_storage.resize_(size * self.dtype.itemsize)
+        self._untyped_storage.resize_(size * self._dtype.itemsize)
 
     def is_shared(self) -> bool:
         return self._untyped_storage.is_shared()
@@ -152,7 +159,7 @@ class TypedStorage(StorageMethods):
 
     def _new_shared(self, size: int, *, device: Any = None) -> TypedStorage:
         """A storage of ``size`` elements in shared memory, as collate functions ask for it."""
-        return self._like(UntypedStorage._new_shared(size * self.dtype.itemsize, device=device))
+        return self._like(UntypedStorage._new_shared(size * self._dtype.itemsize, device=device))
 
     def data_ptr(self) -> int:
         return self._untyped_storage.data_ptr()
@@ -191,7 +198,7 @@ class TypedStorage(StorageMethods):
         return self
 
     def clone(self) -> TypedStorage:
-        return _wrap(self._untyped_storage.clone(), self.dtype)
+        return _wrap(self._untyped_storage.clone(), self._dtype)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, TypedStorage) and other.data_ptr() == self.data_ptr()
@@ -200,7 +207,7 @@ class TypedStorage(StorageMethods):
         return hash(self.data_ptr())
 
     def type(self) -> str:
-        return _dtypes.type_text(self.dtype).replace("Tensor", "Storage")
+        return _dtypes.type_text(self._dtype).replace("Tensor", "Storage")
 
     def pickle_storage_type(self) -> str:
         return self.type().rpartition(".")[2]
@@ -211,27 +218,35 @@ class TypedStorage(StorageMethods):
     def __reduce__(self) -> tuple:
         from taeda._portable import reduce_typed_storage
 
-        return reduce_typed_storage(self._untyped_storage, self.dtype)
+        return reduce_typed_storage(self._untyped_storage, self._dtype)
 
     def __deepcopy__(self, memo: dict) -> TypedStorage:
         import copy
 
-        return _wrap(copy.deepcopy(self._untyped_storage, memo), self.dtype)
+        return _wrap(copy.deepcopy(self._untyped_storage, memo), self._dtype)
 
     def __repr__(self) -> str:
         values = "".join(f" {v}\n" for v in self.tolist())
-        kind = f"torch.storage.TypedStorage(dtype={self.dtype}, device={self.device})"
+        kind = f"torch.storage.TypedStorage(dtype={self._dtype}, device={self.device})"
         return f"{values}[{kind} of size {len(self)}]"
+
+
+_removal.deprecate(TypedStorage, StorageMethods)
 
 
 class _StorageKind(type):
     """The class of torch.FloatStorage: its instances are the TypedStorages of its dtype."""
 
-    dtype: Any
+    _dtype: Any
+
+    @property
+    def dtype(cls) -> Any:
+        _removal.warn()
+        return cls._dtype
 
     def __instancecheck__(cls, instance: Any) -> bool:
-        kind = getattr(cls, "dtype", None)
-        return isinstance(instance, TypedStorage) and (kind is None or instance.dtype == kind)
+        kind = getattr(cls, "_dtype", None)
+        return isinstance(instance, TypedStorage) and (kind is None or instance._dtype == kind)
 
 
 class _LegacyStorage(metaclass=_StorageKind):
@@ -240,42 +255,44 @@ class _LegacyStorage(metaclass=_StorageKind):
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         if cls is _LegacyStorage:
             raise RuntimeError("Only child classes of _LegacyStorage can be instantiated")
+        if not kwargs.pop("_internal", False):
+            _removal.warn()
         refuse = functools.partial(_refuse, f"{cls}.__new__", _LEGACY_FORMS)
         for name in ("device", "dtype"):
             if name in kwargs:
                 refuse(RuntimeError, f"Keyword argument '{name}' cannot be specified")
         wrapped = kwargs.pop("wrap_storage", None)
-        kwargs.pop("_internal", None)
         if kwargs:
             name = next(iter(kwargs))
             raise TypeError(f"TypedStorage.__new__() got an unexpected keyword argument '{name}'")
         if wrapped is None:
-            return _wrap(_made_of(refuse, args, cls.dtype, "cpu"), cls.dtype)
+            return _wrap(_made_of(refuse, args, cls._dtype, "cpu"), cls._dtype)
         _check_wrapped(refuse, args, wrapped)
         if wrapped.device.type != "cpu":
             refuse(
                 RuntimeError, f"Device of 'wrap_storage' must be cpu, but got {wrapped.device.type}"
             )
-        return _wrap(wrapped, cls.dtype)
+        return _wrap(wrapped, cls._dtype)
 
     @classmethod
     def from_buffer(cls, *args: Any, **kwargs: Any) -> TypedStorage:
         """A copy of the elements in a buffer; see UntypedStorage.from_buffer."""
-        return TypedStorage.from_buffer(*args, dtype=cls.dtype, **kwargs)
+        _removal.warn()
+        return _wrap(UntypedStorage.from_buffer(*args, dtype=cls._dtype, **kwargs), cls._dtype)
 
     _from_buffer = from_buffer
 
     @classmethod
     def from_file(cls, filename: Any, shared: bool = False, size: int = 0) -> TypedStorage:
         """The first `size` elements of a file, mapped; see UntypedStorage.from_file."""
-        nbytes = size * cls.dtype.itemsize
-        return _wrap(UntypedStorage.from_file(filename, shared, nbytes), cls.dtype)
+        nbytes = size * cls._dtype.itemsize
+        return _wrap(UntypedStorage.from_file(filename, shared, nbytes), cls._dtype)
 
 
 # name -> class: FloatStorage, HalfStorage, ...
 CLASSES = {
     f"{dtype._class_name}Storage": _StorageKind(
-        f"{dtype._class_name}Storage", (_LegacyStorage,), {"dtype": dtype, "__module__": "torch"}
+        f"{dtype._class_name}Storage", (_LegacyStorage,), {"_dtype": dtype, "__module__": "torch"}
     )
     for dtype in _dtypes._DTYPES
     if not dtype._is_storage_type
@@ -287,9 +304,28 @@ _storage_classes = {UntypedStorage, TypedStorage, *CLASSES.values()}
 
 def _dtype_to_storage_type_map() -> dict[Any, str]:
     """dtype -> the name of its class of storages."""
-    return {kind.dtype: name for name, kind in CLASSES.items()}
+    return {kind._dtype: name for name, kind in CLASSES.items()}
 
 
 def _storage_type_to_dtype_map() -> dict[str, Any]:
     """The name of a class of storages -> its dtype."""
-    return {name: kind.dtype for name, kind in CLASSES.items()}
+    return {name: kind._dtype for name, kind in CLASSES.items()}
+
+
+def _get_always_warn_typed_storage_removal() -> bool:
+    """Whether each use of a TypedStorage warns, not only the first."""
+    return _removal._State.always
+
+
+def _set_always_warn_typed_storage_removal(always_warn: bool) -> None:
+    if not isinstance(always_warn, bool):
+        raise AssertionError(f"expected a bool, but got {type(always_warn).__name__}")
+    _removal._State.always = always_warn
+
+
+def _reset_warn_typed_storage_removal() -> None:
+    """The next use warns again."""
+    _removal._State.given = False
+
+
+_warn_typed_storage_removal = _removal.warn

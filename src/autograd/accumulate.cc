@@ -7,6 +7,7 @@
 #include "autograd/record.h"
 #include "base/fork.h"
 #include "core/layout.h"
+#include "core/sparse.h"
 #include "taeda/autograd.h"
 
 namespace taeda::autograd {
@@ -48,7 +49,10 @@ Tensor with_leaf_layout(const Tensor& gradient, const Tensor& leaf) {
 
 // Whether the caller's handle is the only use of this memory.
 bool owned_alone(const Tensor& t) {
-  return t.impl()->use_count() == 1 && t.storage() && t.storage()->use_count() == 1;
+  if (t.impl()->use_count() != 1) return false;
+  if (!t.is_sparse()) return t.storage() && t.storage()->use_count() == 1;
+  const SparseParts& parts = sparse_parts(t);
+  return parts.use_count() == 1 && parts.indices.is_contiguous() && parts.values.is_contiguous();
 }
 
 }  // namespace
@@ -126,10 +130,7 @@ void accumulate_grad(const Tensor& leaf, Tensor gradient) {
     return accumulate_by_dispatch(leaf, meta, std::move(gradient));
   std::lock_guard<std::mutex> lock(grad_lock(leaf.impl()));
   if (!meta.grad.defined()) {
-    if (differentiable) {
-      meta.grad = has_leaf_layout(gradient, leaf) ? math::clone(gradient)
-                                                  : with_leaf_layout(gradient, leaf);
-    } else if (owned_alone(gradient) && has_leaf_layout(gradient, leaf)) {
+    if (!differentiable && owned_alone(gradient) && has_leaf_layout(gradient, leaf)) {
       meta.grad = std::move(gradient);
     } else {
       meta.grad = with_leaf_layout(gradient, leaf);

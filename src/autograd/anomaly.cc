@@ -78,40 +78,41 @@ std::string mutation_text(const Tensor& tensor) {
                : format("last written by {}.", op);
 }
 
-std::string forward_text(const Node& node) {
-  std::string text;
-  const Node* at = &node;
-  for (int depth = 0; at && depth < 8; depth++) {
-    const NodeExtras* extras = at->extras();
-    if (!extras) break;
-    if (at != &node) {
-      text += format(
-          "\n\nPrevious calculation was induced by {}. Traceback of forward call that induced the "
-          "previous "
-          "calculation:\n",
-          at->name());
-    }
-    text += extras->forward_traceback ? extras->forward_traceback->text()
-                                      : std::string("No forward pass information available.");
-    at = extras->parent.get();
+namespace {
+
+// Warnings may be exceptions, but the failure is what the caller must learn of.
+void warn_anyway(const std::string& text) {
+  try {
+    warn(text);
+  } catch (...) {
   }
-  return text;
 }
 
+}  // namespace
+
 void warn_failure(const Node& node) {
-  const std::string text = forward_text(node);
-  try {
-    if (text.empty()) {
-      warn(
-          format("Error detected in {}. No forward pass information available. Enable detect "
-                 "anomaly during forward pass for more information.",
-                 node.name()));
-    } else {
-      warn(format("Error detected in {}. Traceback of forward call that caused the error:\n{}",
-                  node.name(), text));
-    }
-  } catch (...) {
-    // Warnings are exceptions here, but the failure is what the caller must learn of.
+  const NodeExtras* extras = node.extras();
+  if (extras && extras->forward_traceback) {
+    warn_anyway(format("Error detected in {}. Traceback of forward call that caused the error:\n{}",
+                       node.name(), extras->forward_traceback->text()));
+  } else {
+    warn_anyway(
+        format("Error detected in {}. No forward pass information available. Enable detect "
+               "anomaly during forward pass for more information.",
+               node.name()));
+  }
+  // The backward that made the node, and what made that one, a warning each.
+  const Node* parent = extras ? extras->parent.get() : nullptr;
+  for (int depth = 0; parent && depth < 8; depth++) {
+    extras = parent->extras();
+    warn_anyway(
+        format("\n\nPrevious calculation was induced by {}. Traceback of forward call that "
+               "induced the previous calculation:\n{}",
+               parent->name(),
+               extras && extras->forward_traceback
+                   ? extras->forward_traceback->text()
+                   : std::string("No forward pass information available.")));
+    parent = extras ? extras->parent.get() : nullptr;
   }
 }
 

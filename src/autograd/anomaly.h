@@ -29,10 +29,7 @@ void note_mutation(std::string_view op, const Tensor& written);
 // "written by mul_ at\n<stack>" when a mutation of this memory was noted; empty otherwise.
 std::string mutation_text(const Tensor& tensor);
 
-// The forward stack of `node` and of the nodes whose backward made it; empty where nothing is
-// known.
-std::string forward_text(const Node& node);
-// Warns where the operator of the failing node was called.
+// Warns where the operator of the failing node was called, and of the nodes whose backward made it.
 void warn_failure(const Node& node);
 // RuntimeError "Function 'LogBackward0' returned nan values in its 0th output."
 void check_nan(const Node& node, const TensorList& outputs);

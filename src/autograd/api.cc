@@ -72,7 +72,11 @@ TensorList grad(const TensorList& outputs, const TensorList& inputs, const Tenso
   return results;
 }
 
-bool Tensor::requires_grad() const { return autograd::requires_grad(impl()); }
+// An inference tensor may have been made to require grad: that only says so, and records nothing.
+bool Tensor::requires_grad() const {
+  if (autograd::requires_grad(impl())) return true;
+  return impl()->inference && autograd::meta_of(impl()) && autograd::meta_of(impl())->requires_grad;
+}
 
 bool Tensor::is_leaf() const { return !requires_grad() || !autograd::grad_fn(*this); }
 
@@ -152,7 +156,7 @@ void Tensor::set_data(const Tensor& value) {
   TensorImpl* to = impl();
   const TensorImpl* from = value.impl();
   TD_CHECK(defined() && value.defined(), "set_data: the tensor is undefined");
-  TD_CHECK(has_memory(to->device) == has_memory(from->device),
+  TD_CHECK(has_memory(to->device) == has_memory(from->device) && is_sparse() == value.is_sparse(),
            "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have "
            "incompatible tensor type.");
   TD_CHECK(!requires_grad() || is_inexact(value.dtype()),

@@ -1,6 +1,7 @@
 #include "autograd/engine.h"
 
 #include <algorithm>
+#include <atomic>
 #include <optional>
 
 #include "autograd/accumulate.h"
@@ -141,10 +142,20 @@ void hand_over(const Tensor& t, Stream producer, Stream consumer) {
     cuda::record_stream(t.storage()->data(), consumer.device, consumer);
 }
 
+std::atomic<int64_t> next_task{0};
+
 // One backward pass.
 class Task {
  public:
   Task(const RunOptions& options, bool filtered) : options_(options), filtered_(filtered) {}
+
+  const int64_t id = next_task.fetch_add(1, std::memory_order_relaxed);
+  // The state of a node of the graph that it walks; null for others.
+  const NodeState* find(const Node& node) {
+    const uint32_t s = index_.find(&node);
+    return s != NodeIndex::kNone && states_[s].discovered ? &states_[s] : nullptr;
+  }
+  std::vector<Node*> order();
 
   void discover(const std::vector<Edge>& roots, const std::vector<Edge>& inputs);
   void seed(const std::vector<Edge>& roots, TensorList& grads);
@@ -193,6 +204,7 @@ class Task {
   std::vector<NodeState> states_;
   std::vector<std::pair<uint64_t, uint32_t>> ready_;  // a heap: sequence number, state
   std::vector<Stream> leaf_streams_;                  // on which results of this pass were computed
+  const std::vector<Edge>* roots_ = nullptr;
 };
 
 thread_local Task* current_task = nullptr;
@@ -216,6 +228,7 @@ void Task::discover(const std::vector<Edge>& roots, const std::vector<Edge>& inp
     uint32_t next;
   };
   std::vector<Frame> stack;
+  roots_ = &roots;
   states_.reserve(kSmallGraph);
   stack.reserve(kSmallGraph);
   ready_.reserve(kSmallGraph);
@@ -225,9 +238,9 @@ void Task::discover(const std::vector<Edge>& roots, const std::vector<Edge>& inp
     NodeState& state = states_[s];
     if (state.discovered) return s;
     state.discovered = true;
-    // A leaf that takes part in accumulation runs; other inputs are only looked at, unless
+    // What is accumulated into runs, so that its hooks do; other inputs are only looked at, unless
     // something lies behind them.
-    state.runs = filtered_ ? options_.accumulate && !state.captures.empty() && node->leaf() : true;
+    state.runs = filtered_ ? options_.accumulate && !state.captures.empty() : true;
     stack.push_back({s, 0});
     return s;
   };
@@ -282,7 +295,7 @@ void Task::accumulate(NodeState& state, uint32_t input_nr, Tensor gradient) {
   if (!sum.defined()) {
     sum = std::move(gradient);
   } else if (sum.is_sparse() || gradient.is_sparse()) [[unlikely]] {
-    sum = math::add(sum, gradient);
+    sum = sum.is_sparse() ? math::add(gradient, sum) : math::add(sum, gradient);
   } else if (!thread_modes.grad_enabled && sum.dtype() == gradient.dtype() &&
              sum.sizes() == gradient.sizes() && owned_alone(sum) &&
              is_dense_layout(sum.sizes(), sum.strides())) {
@@ -290,6 +303,43 @@ void Task::accumulate(NodeState& state, uint32_t input_nr, Tensor gradient) {
   } else {
     sum = math::add(sum, gradient);
   }
+}
+
+// The pass as it will be, or was, without its gradients.
+std::vector<Node*> Task::order() {
+  std::vector<uint32_t> dependencies(states_.size());
+  const auto each_wanted_edge = [&](uint32_t s, const auto& use) {
+    const EdgeList& edges = states_[s].node->next_edges();
+    for (size_t i = 0; i < edges.size(); i++) {
+      const uint32_t to = edges[i] ? index_.find(edges[i].node.get()) : NodeIndex::kNone;
+      if (to != NodeIndex::kNone && states_[to].wanted) use(to);
+    }
+  };
+  for (uint32_t s = 0; s < states_.size(); s++)
+    if (states_[s].discovered && states_[s].wanted)
+      each_wanted_edge(s, [&](uint32_t to) { dependencies[to]++; });
+  std::vector<std::pair<uint64_t, uint32_t>> ready;
+  std::vector<bool> queued(states_.size());
+  const auto push = [&](uint32_t s) {
+    if (dependencies[s] != 0 || queued[s] || !states_[s].wanted) return;
+    queued[s] = true;
+    ready.emplace_back(states_[s].node->sequence(), s);
+    std::push_heap(ready.begin(), ready.end());
+  };
+  for (const Edge& root : *roots_)
+    if (root) push(index_.find(root.node.get()));
+  std::vector<Node*> nodes;
+  while (!ready.empty()) {
+    std::pop_heap(ready.begin(), ready.end());
+    const uint32_t s = ready.back().second;
+    ready.pop_back();
+    nodes.push_back(states_[s].node);
+    each_wanted_edge(s, [&](uint32_t to) {
+      dependencies[to]--;
+      push(to);
+    });
+  }
+  return nodes;
 }
 
 void Task::execute() {
@@ -461,6 +511,28 @@ TensorList Engine::run_here(const std::vector<Edge>& roots, TensorList grads,
 Node* Engine::current_node() { return current_task ? current_task->current : nullptr; }
 bool Engine::running() { return current_task != nullptr; }
 bool Engine::filtered() { return Node::filtered_; }
+int64_t Engine::task_id() { return current_task ? current_task->id : -1; }
+bool Engine::reaches(const Node& node) {
+  const NodeState* state = current_task ? current_task->find(node) : nullptr;
+  return state && state->wanted;
+}
+bool Engine::reaches(uintptr_t address, uint64_t sequence) {
+  // The states' nodes are alive: only their addresses are compared until one is found.
+  const NodeState* state =
+      current_task ? current_task->find(*reinterpret_cast<const Node*>(address)) : nullptr;
+  return state && state->wanted && state->node->sequence() == sequence;
+}
+std::vector<int64_t> Engine::task_ids() {
+  std::vector<int64_t> ids;
+  for (const Task* task = current_task; task; task = task->outer) ids.push_back(task->id);
+  return ids;
+}
+bool Engine::only_captures(const Node& node) {
+  return reaches(node) && !current_task->find(node)->runs;
+}
+std::vector<Node*> Engine::execution_order() {
+  return current_task ? current_task->order() : std::vector<Node*>();
+}
 void Engine::queue_callback(std::function<void()> callback) {
   TD_CHECK(current_task, "Final callbacks can only be installed during backward pass.");
   current_task->callbacks.push_back(std::move(callback));

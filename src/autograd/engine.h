@@ -35,6 +35,18 @@ class Engine {
   static bool running();
   // Whether the running backward wants the gradients of some inputs only.
   static bool filtered();
+  // The number of the innermost running backward on this thread; -1 outside of one.
+  static int64_t task_id();
+  // Those of all that run inside one another on this thread.
+  static std::vector<int64_t> task_ids();
+  // Whether the innermost running backward calls `node`, or has its gradient to return.
+  static bool reaches(const Node& node);
+  // The same of the node with this number that is, if it is alive, at this address.
+  static bool reaches(uintptr_t address, uint64_t sequence);
+  // The same, of those only whose gradient is returned without calling them.
+  static bool only_captures(const Node& node);
+  // The nodes of the innermost running backward in the order in which it takes them.
+  static std::vector<Node*> execution_order();
 
  private:
   static TensorList run_here(const std::vector<Edge>& roots, TensorList grads,

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "autograd/differentiated.h"
+#include "autograd/forward_switch.h"
 #include "autograd/math.h"
 #include "autograd/view.h"
 #include "autograd/view_replay.h"
@@ -108,7 +109,8 @@ bool same_layout(const Tensor& a, const Tensor& b) {
 // A tangent with the same strides as its primal, so that views of both correspond. Elements that
 // share memory may have tangents of their own: those stay as they are.
 Tensor with_layout_of(const Tensor& tangent, const Tensor& primal) {
-  if (same_layout(tangent, primal)) return tangent;
+  const auto bits = [](const Tensor& t) { return t.impl()->keys & kMathBits; };
+  if (same_layout(tangent, primal) && bits(tangent) == bits(primal)) return tangent;
   if (internal_overlap(primal.sizes(), primal.strides()) != Overlap::kNo) return tangent;
   return math::clone_with_strides(tangent, primal.strides());
 }
@@ -233,6 +235,33 @@ void exit_dual_level(uint64_t number) {
   for (const auto& [other, of] : l.active)
     if (of.owner == this_owner()) return;
   thread_modes.included = thread_modes.included - Key::kForward;
+}
+
+namespace {
+
+// What the calling thread saw before it switched forward mode off.
+struct Disabled {
+  bool on = false;
+  uint64_t limit = 0;
+  bool excluded = false;
+};
+thread_local Disabled disabled;
+
+}  // namespace
+
+bool forward_enabled() { return !disabled.on; }
+
+void set_forward_enabled(bool enabled) {
+  if (enabled == forward_enabled()) return;
+  if (!enabled) {
+    disabled = {true, local.seen.limit, thread_modes.excluded.has(Key::kForward)};
+    local.seen.limit = 0;
+    thread_modes.excluded = thread_modes.excluded | Key::kForward;
+    return;
+  }
+  local.seen.limit = disabled.limit;
+  if (!disabled.excluded) thread_modes.excluded = thread_modes.excluded - Key::kForward;
+  disabled = {};
 }
 
 LevelScope::LevelScope() : outer_limit_(local.seen.limit), outer_excluded_(thread_modes.excluded) {}
@@ -477,9 +506,13 @@ Tensor make_dual(const Tensor& t, const Tensor& given, uint64_t level) {
   TD_CHECK(!tangent(t, level).defined(),
            "Making a dual Tensor based on a Tensor that already has a forward gradient at the same "
            "level is not supported.");
+  TD_CHECK(!tangent(given, level).defined(),
+           "Setting a forward grad that itself has a forward gradient at the same level is not "
+           "supported: unpack_dual() has its value");
   TD_CHECK(t.sizes() == given.sizes(),
-           "Expected tangent to have the same shape as primal, but got tangent of size {} for a "
-           "primal of size {}",
+           "Trying to set a forward gradient that has a different size than that of the original "
+           "Tensor, this is not supported. Expected tangent to have the same shape as primal, but "
+           "got tangent of size {} for a primal of size {}",
            given.sizes(), t.sizes());
   TD_CHECK(t.dtype() == given.dtype(),
            "Expected tangent to have the same dtype as primal, but got {} and {}", given.dtype(),
@@ -491,7 +524,7 @@ Tensor make_dual(const Tensor& t, const Tensor& given, uint64_t level) {
 }
 
 std::pair<Tensor, Tensor> unpack_dual(const Tensor& t, uint64_t level) {
-  Tensor found = tangent(t, level);
+  Tensor found = forward_enabled() ? tangent(t, level) : Tensor();
   const BelowLevel values_only(level);
   Tensor value = math::view(t);
   AutogradMeta& meta = make_meta(value.impl());

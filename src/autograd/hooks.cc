@@ -73,6 +73,10 @@ void RetainGrad::run(TensorList& grads) {
 
 void add_tensor_hook(const Tensor& t, Ref<PreHook> hook) {
   TD_CHECK(requires_grad(t), "cannot register a hook on a tensor that doesn't require gradient");
+  keep_tensor_hook(t, std::move(hook));
+}
+
+void keep_tensor_hook(const Tensor& t, Ref<PreHook> hook) {
   if (const Ref<Node> node = grad_fn(t))
     node->make_extras().tensor_pre_hooks.push_back(std::move(hook));
   else

@@ -220,33 +220,27 @@ void check_view_writable(const Tensor& view, bool indirect) {
   if (flags == 0) return;
   const char* modified = indirect ? "its base or another view of its base has been modified inplace"
                                   : "is being modified inplace";
-  if (flags & kMadeInInference) {
-    fail(ErrorKind::kRuntime,
-         "A view was created in inference mode and {} in normal mode. Given that this use case is "
-         "ambiguous and "
-         "error-prone, it is forbidden. You can clarify your code by moving both the view and the "
-         "inplace either both "
-         "inside the inference_mode block (if you don't want the inplace to be tracked) or both "
-         "outside (if you want the "
-         "inplace to be tracked).",
-         modified);
-  }
-  if (flags & kMadeWithoutGrad) {
-    fail(ErrorKind::kRuntime,
-         "A view was created in no_grad mode and {} with grad mode enabled. Given that this use "
-         "case is ambiguous and "
-         "error-prone, it is forbidden. You can clarify your code by moving both the view and the "
-         "inplace either both "
-         "inside the no_grad block (if you don't want the inplace to be tracked) or both outside "
-         "(if you want the inplace "
-         "to be tracked).",
-         modified);
-  }
   const AutogradMeta* meta = meta_of(view);
+  const bool recorded = meta && meta->grad_fn;
   std::string_view name =
-      meta && meta->grad_fn ? std::string_view(meta->grad_fn->name()) : std::string_view("View");
+      recorded ? std::string_view(meta->grad_fn->name()) : std::string_view("View");
   if (const size_t end = name.rfind("Backward"); end != std::string_view::npos && end > 0)
     name = name.substr(0, end);
+  if (flags & (kMadeInInference | kMadeWithoutGrad)) {
+    // A recorded view has the flag of the view that it was made of.
+    const std::string what =
+        recorded ? format("Output {} of {} is a view of a view which", meta->output_nr, name)
+                 : std::string("A view");
+    const bool inference = flags & kMadeInInference;
+    const char* mode = inference ? "inference_mode" : "no_grad";
+    fail(ErrorKind::kRuntime,
+         "{} was created in {} mode and {} {}. Given that this use case is ambiguous and "
+         "error-prone, it is forbidden. You can clarify your code by moving both the view and the "
+         "inplace either both inside the {} block (if you don't want the inplace to be tracked) or "
+         "both outside (if you want the inplace to be tracked).",
+         what, inference ? "inference" : "no_grad", modified,
+         inference ? "in normal mode" : "with grad mode enabled", mode);
+  }
   const std::string output =
       format("Output {} of {} is a view and {}. ", meta ? meta->output_nr : 0u, name, modified);
   if (flags & kOneOfSeveral) {

@@ -17,7 +17,13 @@ std::atomic<bool> fill_uninitialized{false};
 
 namespace {
 
+[[gnu::cold]] void warn_of_complex_half() {
+  TD_WARN_ONCE("ComplexHalf support is experimental and many operators don't support it yet.");
+}
+
 Tensor make_tensor(int64_t nbytes, DType dtype, Device device) {
+  if (dtype == DType::kComplex32) [[unlikely]]
+    warn_of_complex_half();
   // Tensors have the index of their device: "cuda" is the current one's here, and never later. The
   // CPU has none: "cpu:0" is "cpu".
   device = device.is_cpu() ? Device() : resolved(device);
@@ -91,6 +97,10 @@ void check_out_dtype(std::string_view op, OutDtype allowed, DType result, DType 
     TD_CHECK(out == DType::kBool || out == DType::kUInt8,
              "{} only supports bool tensor for result, got: {}", op, scalar_type_name(out));
   if (allowed == OutDtype::kAny) return;
+  const bool scans = op == "cummax" || op == "cummin" || op == "logcumsumexp";
+  TD_CHECK(!scans || allowed != OutDtype::kSame || result == out,
+           "{}: out= expected scalar_type {} but found {}", op, scalar_type_name(result),
+           scalar_type_name(out));
   TD_CHECK(allowed != OutDtype::kSame || result == out,
            "{}: Expected out tensor to have dtype {}, but got {} instead", op,
            scalar_type_name(result), scalar_type_name(out));

@@ -14,6 +14,13 @@ Tensor diff(const Tensor& self, int64_t n, int64_t dim, const Tensor& prepend,
     if (!part.defined()) continue;
     TD_CHECK(part.dim() == self.dim(),
              "diff expects prepend or append to be the same dimension as input");
+    for (int64_t d = 0; d < self.dim(); d++) {
+      TD_CHECK(d == dim || part.size(d) == self.size(d),
+               "diff expects the shape of tensor to prepend or append to match that of input "
+               "except along the differencing dimension; input.size({}) = {}, but got "
+               "tensor.size({}) = {}",
+               d, self.size(d), d, part.size(d));
+    }
     parts.push_back(part);
   }
   Tensor out = parts.size() == 1 ? self : op::cat(parts, dim);

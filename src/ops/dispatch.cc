@@ -37,11 +37,15 @@ void dispatch::check_out_keys(std::string_view op, const Tensor& out,
       "function",
       op);
   if (!all.has(Key::kAutograd) || thread_modes.excluded.has(Key::kAutograd)) return;
-  if (!thread_modes.grad_enabled) return;
-  TD_CHECK(!any_of(out, inputs, [](const Tensor& t) { return t.requires_grad(); }),
+  TD_CHECK(!thread_modes.grad_enabled ||
+               !any_of(out, inputs, [](const Tensor& t) { return t.requires_grad(); }),
            "{}(): functions with out=... arguments don't support automatic differentiation, but "
            "one of the arguments "
            "requires grad.",
+           op);
+  TD_CHECK(!out.is_inference() || thread_modes.inference,
+           "{}(): Inplace update to inference tensor outside InferenceMode is not allowed: out= "
+           "was made in it. clone() gives a normal tensor to write into",
            op);
 }
 

@@ -180,8 +180,8 @@ Prepared prepare(const Tensor& self, TensorSpan given) {
 void warn_of_internal_overlap(std::string_view op, const Tensor& self) {
   if (internal_overlap(self.sizes(), self.strides()) == Overlap::kYes)
     warn(
-        format("{} on an expanded tensor, of which several elements are one place in memory, is "
-               "deprecated: clone() it before. This is also so for x[indices] = values.",
+        format("Use of {} on expanded tensors, of which several elements are one place in memory, "
+               "is deprecated: clone() the tensor before. This is also so for x[indices] = values.",
                op));
 }
 

@@ -3,12 +3,14 @@
 #include <algorithm>
 
 #include "core/layout.h"
+#include "core/strides.h"
 #include "core/with_dtype.h"
 #include "kernels/copy.h"
 #include "ops/allocate.h"
 #include "ops/contract.h"
 #include "ops/last_use.h"
 #include "ops/rules.h"
+#include "taeda/warning.h"
 
 namespace taeda {
 
@@ -143,15 +145,25 @@ Tensor allocate_result(IntSpan sizes, DType dtype, Device device,
   return empty_tensor(sizes, dtype, device);
 }
 
-void check_overlap(const Tensor& into, Span<const Tensor* const> inputs) {
-  check_no_internal_overlap(into);
+// masked_fill_ writes one value, also into elements that share memory: PyTorch warns of it only.
+bool may_overlap_itself(const Info& info, const Tensor& into, Span<const Tensor* const> inputs) {
+  if (info.name != "masked_fill" || !into.is_same(*inputs[0])) return false;
+  if (internal_overlap(into.sizes(), into.strides()) != Overlap::kYes) return false;
+  warn(
+      "Use of masked_fill_ on expanded tensors, of which several elements are one place in memory, "
+      "is deprecated: clone() the tensor before. This is also so for x[mask] = value.");
+  return true;
+}
+
+void check_overlap(const Info& info, const Tensor& into, Span<const Tensor* const> inputs) {
+  if (!may_overlap_itself(info, into, inputs)) check_no_internal_overlap(into);
   for (const Tensor* t : inputs) check_no_partial_overlap(into, *t);
 }
 
 // A dtype without a kernel, after what `into` may overlap: the order of PyTorch's errors.
 [[noreturn, gnu::cold]] void fail_types(const Info& info, DType got, const Tensor& into,
                                         Span<const Tensor* const> inputs) {
-  if (into.defined()) check_overlap(into, inputs);
+  if (into.defined()) check_overlap(info, into, inputs);
   contract::fail_types(info.name, got);
 }
 
@@ -163,13 +175,19 @@ void check_into(const Info& info, const Tensor& into, Span<const Tensor* const> 
   TD_CHECK(!in_place || !info.same_out || !is_complex(into.dtype()) || is_complex(result),
            "In-place {} is not supported for complex tensors.", info.name);
   // Before out= is resized: what counts is the layout that the caller gave.
-  check_overlap(into, inputs);
+  check_overlap(info, into, inputs);
   check_out_dtype(info.name, same ? OutDtype::kSame : OutDtype::kCastable, result, into.dtype());
   if (in_place) {
     TD_CHECK(into.sizes() == sizes, "{}: output with shape {} doesn't match the broadcast shape {}",
              info.name, into.sizes(), sizes);
   } else if (into.sizes() != sizes) {
     resize_out(info.name, into, sizes);
+    // Its memory is new: in the order of the inputs', as a result of its own would be.
+    const auto whole = std::ranges::find_if(
+        inputs, [&](const Tensor* t) { return t->sizes() == sizes && t->dim() > 0; });
+    if (whole != inputs.end() && !(*whole)->is_contiguous())
+      into.impl()->set_layout(sizes, preserved_strides(sizes, (*whole)->strides()),
+                              into.storage_offset());
   }
   TD_CHECK(into.storage()->writable(), "{}: the memory of the written-to tensor is read-only",
            info.name);

@@ -200,12 +200,19 @@ TensorList chunk(const Tensor& self, int64_t chunks, int64_t dim) {
   return op::split(self, size, dim);
 }
 
-// Parts that are views each for itself, not several of one call.
+// Parts that share memory with `self` but are no views of it: each counts its writes for itself,
+// and what is written into one is its own history. A dual tensor's stay views, of its tangent too.
 static TensorList each_by_itself(TensorList parts, const Tensor& self, int64_t dim) {
   int64_t start = 0;
   for (Tensor& part : parts) {
     const int64_t end = start + part.size(dim);
     part = op::slice(self, dim, start, end, 1);
+    TensorImpl& impl = *part.impl();
+    if (!(impl.keys | thread_modes.included).has(Key::kForward)) {
+      impl.view_base = {};
+      impl.view_flags = 0;
+      if (!impl.inference) impl.own_version = make_ref<VersionCounter>();
+    }
     start = end;
   }
   return parts;

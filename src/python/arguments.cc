@@ -467,8 +467,8 @@ std::string unknown_keywords_text(const Function& function, PyObject* names) {
     fix = taeda::format("\nFix: '{}' is no keyword of {}(){}", utf8(unexpected), function.name,
                         keyword_suggestion(function, unexpected));
   set_error_with_fix(PyExc_TypeError,
-                     taeda::format("{}() missing {} required positional argument{}: {}{}",
-                                   function.name, count, count == 1 ? "" : "s", missing, fix));
+                     taeda::format("{}() missing {} required positional arguments: {}{}",
+                                   function.name, count, missing, fix));
   throw PythonError();
 }
 

@@ -3,6 +3,7 @@
 #include "autograd/anomaly.h"
 #include "autograd/engine.h"
 #include "autograd/forward.h"
+#include "autograd/forward_switch.h"
 #include "autograd/math.h"
 #include "autograd/record.h"
 #include "autograd/roots.h"
@@ -174,6 +175,83 @@ PyObject* current_node(PyObject*, PyObject*) {
   TD_PYTHON_CATCH(nullptr)
 }
 
+PyObject* task_id(PyObject*, PyObject*) { return PyLong_FromLongLong(autograd::Engine::task_id()); }
+
+// _graph_task_ids() -> the numbers of the backward passes that run on this thread
+PyObject* task_ids(PyObject*, PyObject*) {
+  TD_PYTHON_TRY
+  PyRef set = PyRef::check(PySet_New(nullptr));
+  for (const int64_t id : autograd::Engine::task_ids())
+    check_status(PySet_Add(set.get(), PyRef::check(PyLong_FromLongLong(id)).get()));
+  return set.release();
+  TD_PYTHON_CATCH(nullptr)
+}
+
+// _node_identity(node) -> (address, sequence number): tells it from others without keeping it
+PyObject* node_identity(PyObject*, PyObject* object) {
+  TD_PYTHON_TRY
+  const Ref<autograd::Node> node = to_node(object);
+  if (!node) Py_RETURN_NONE;
+  return Py_BuildValue("(KK)",
+                       static_cast<unsigned long long>(reinterpret_cast<uintptr_t>(node.get())),
+                       static_cast<unsigned long long>(node->sequence()));
+  TD_PYTHON_CATCH(nullptr)
+}
+
+// _task_reaches(node or its identity): whether the running backward calls it, or returns its
+// gradient
+PyObject* task_reaches(PyObject*, PyObject* object) {
+  TD_PYTHON_TRY
+  if (PyTuple_Check(object)) {
+    unsigned long long address, sequence;
+    if (!PyArg_ParseTuple(object, "KK", &address, &sequence)) return nullptr;
+    return PyBool_FromLong(autograd::Engine::reaches(address, sequence));
+  }
+  const Ref<autograd::Node> node = to_node(object);
+  return PyBool_FromLong(node && autograd::Engine::reaches(*node));
+  TD_PYTHON_CATCH(nullptr)
+}
+
+PyObject* will_execute(PyObject*, PyObject* object) {
+  TD_PYTHON_TRY
+  TD_CHECK(is_node(object), "_will_engine_execute_node expects an grad_fn, but got {}",
+           type_name(object));
+  TD_CHECK(autograd::Engine::running(),
+           "_will_engine_execute_node should only be called during the backward pass");
+  const Ref<autograd::Node> node = to_node(object);
+  TD_CHECK(!(node->leaf() && autograd::Engine::only_captures(*node)),
+           "A leaf node was passed to _will_engine_execute_node but we are currently running "
+           "autograd.grad(), which returns the gradients of leaves without calling their nodes");
+  return PyBool_FromLong(autograd::Engine::reaches(*node));
+  TD_PYTHON_CATCH(nullptr)
+}
+
+// Programs may ask: it changes nothing here, where the calling thread does all the work.
+thread_local bool multithreading = true;
+PyObject* is_multithreading(PyObject*, PyObject*) { return PyBool_FromLong(multithreading); }
+PyObject* set_multithreading(PyObject*, PyObject* value) {
+  const int truth = PyObject_IsTrue(value);
+  if (truth < 0) return nullptr;
+  multithreading = truth;
+  Py_RETURN_NONE;
+}
+
+PyObject* execution_order(PyObject*, PyObject*) {
+  TD_PYTHON_TRY
+  TD_CHECK(autograd::Engine::running(),
+           "_current_graph_task_execution_order should only be called during the backward pass");
+  TD_CHECK(!multithreading,
+           "_current_graph_task_execution_order expects the current backward to be executed with "
+           "multithreading disabled, e.g. by running:\n\n"
+           "with torch.autograd.set_multithreading_enabled(False):\n    ...");
+  PyRef list = PyRef::check(PyList_New(0));
+  for (autograd::Node* node : autograd::Engine::execution_order())
+    check_status(
+        PyList_Append(list.get(), PyRef::check(wrap_node(Ref<autograd::Node>(node))).get()));
+  return list.release();
+  TD_PYTHON_CATCH(nullptr)
+}
+
 PyObject* is_checkpoint_valid(PyObject*, PyObject*) {
   return PyBool_FromLong(!autograd::Engine::filtered());
 }
@@ -302,7 +380,7 @@ void give_warning(const std::string& message) {
   PyErr_Fetch(&type, &value, &traceback);
   const bool raised = PyErr_WarnEx(PyExc_UserWarning, message.c_str(), 1) < 0;
   if (raised && !type) throw PythonException();
-  if (raised) PyErr_WriteUnraisable(nullptr);  // the exception that was there first goes on
+  if (raised) PyErr_PrintEx(0);  // the exception that was there first goes on
   PyErr_Restore(type, value, traceback);
 }
 
@@ -312,6 +390,15 @@ PyObject* enter_dual_level(PyObject*, PyObject*) {
   TD_PYTHON_TRY
   return PyLong_FromUnsignedLongLong(autograd::enter_dual_level());
   TD_PYTHON_CATCH(nullptr)
+}
+PyObject* is_forward_enabled(PyObject*, PyObject*) {
+  return PyBool_FromLong(autograd::forward_enabled());
+}
+PyObject* set_forward_enabled(PyObject*, PyObject* value) {
+  const int truth = PyObject_IsTrue(value);
+  if (truth < 0) return nullptr;
+  autograd::set_forward_enabled(truth);
+  Py_RETURN_NONE;
 }
 PyObject* exit_dual_level(PyObject*, PyObject* level) {
   TD_PYTHON_TRY
@@ -481,6 +568,16 @@ PyMethodDef functions[] = {
     {"_gradient_edge", gradient_edge, METH_O, nullptr},
     {"_queue_callback", queue_callback, METH_O, nullptr},
     {"_current_autograd_node", current_node, METH_NOARGS, nullptr},
+    {"_current_graph_task_id", task_id, METH_NOARGS, nullptr},
+    {"_graph_task_ids", task_ids, METH_NOARGS, nullptr},
+    {"_node_identity", node_identity, METH_O, nullptr},
+    {"_task_reaches", task_reaches, METH_O, nullptr},
+    {"_will_engine_execute_node", will_execute, METH_O, nullptr},
+    {"_current_graph_task_execution_order", execution_order, METH_NOARGS, nullptr},
+    {"_is_multithreading_enabled", is_multithreading, METH_NOARGS, nullptr},
+    {"_set_multithreading_enabled", set_multithreading, METH_O, nullptr},
+    {"_is_fwd_grad_enabled", is_forward_enabled, METH_NOARGS, nullptr},
+    {"_set_fwd_grad_enabled", set_forward_enabled, METH_O, nullptr},
     {"_is_checkpoint_valid", is_checkpoint_valid, METH_NOARGS, nullptr},
     {"is_grad_enabled", is_grad_enabled, METH_NOARGS,
      "is_grad_enabled() -> bool\n\nWhether operators are recorded for backward on this thread: not "

@@ -3,6 +3,8 @@
 //
 // The node owns the context object (ctx); the context knows its node without owning it, so that a
 // function's results, node and context go together.
+#include <algorithm>
+
 #include "autograd/custom.h"
 #include "autograd/forward.h"
 #include "autograd/math.h"
@@ -29,6 +31,7 @@ struct ContextObject {
   PyObject* dirty;
   PyObject* needs_input_grad;
   bool materialize_grads;
+  bool in_jvp;
   PythonFunctionNode* node;  // null before the call is recorded, and once the node has gone
 };
 
@@ -56,6 +59,8 @@ class PythonFunctionNode final : public autograd::CustomNode {
   void visit_saved(autograd::SavedVisitor& show) override { show.show("tensors", saved); }
   TensorList apply(TensorList&& grads) override;
 
+  // With the GIL.
+  TensorList call_backward(TensorList&& grads);
   PyObject* context() const { return context_; }
   std::vector<autograd::SavedTensor> saved;
   std::vector<bool> argument_is_tensor;  // of forward's arguments
@@ -65,46 +70,74 @@ class PythonFunctionNode final : public autograd::CustomNode {
   PyObject* const context_;
 };
 
+// Whether nobody but C++ keeps the Python object of a gradient, which says nothing of its own.
+bool keeps_object_for_nothing(const Tensor& t) {
+  auto* object = static_cast<PyObject*>(t.impl()->python_object());
+  if (!object || !is_exact_tensor(object) || Py_REFCNT(object) != 1) return false;
+  const auto* held = reinterpret_cast<TensorObject*>(object);
+  return !held->dict && !held->weakrefs && !t.requires_grad() &&
+         !t.impl()->keys.has(Key::kBatched) && !autograd::has_tangent(t);
+}
+
+// The gradients by tensors of their own where Python has dropped its objects: what nobody else uses
+// may become a leaf's grad without a copy.
+TensorList without_objects(const TensorList& gradients) {
+  TensorList out(gradients.size());
+  for (size_t i = 0; i < gradients.size(); i++) {
+    const Tensor& t = gradients[i];
+    if (!t.defined()) continue;
+    size_t first = 0;
+    while (first < i && !gradients[first].is_same(t)) first++;
+    if (first < i)
+      out[i] = out[first];
+    else
+      out[i] = keeps_object_for_nothing(t) ? autograd::math::alias(t) : t;
+  }
+  return out;
+}
+
 TensorList PythonFunctionNode::apply(TensorList&& grads) {
-  return with_python([&] {
-    materialize(grads);
-    PyRef arguments = PyRef::check(PyTuple_New(static_cast<Py_ssize_t>(grads.size()) + 1));
-    PyTuple_SET_ITEM(arguments.get(), 0, new_ref(context_));
-    for (size_t i = 0; i < grads.size(); i++)
-      PyTuple_SET_ITEM(arguments.get(), static_cast<Py_ssize_t>(i) + 1,
-                       PyRef::check(wrap(std::move(grads[i]))).release());
-    PyRef backward = PyRef::check(PyObject_GetAttrString(context_, "_backward"));
-    PyRef result = PyRef::check(
-        call_python([&] { return PyObject_CallObject(backward.get(), arguments.get()); }));
-    if (!PyTuple_Check(result.get()) && !PyList_Check(result.get()))
-      result = PyRef::check(PyTuple_Pack(1, result.get()));
-    PyRef items = PyRef::check(PySequence_Fast(result.get(), "backward"));
-    Py_ssize_t count = PySequence_Fast_GET_SIZE(items.get());
-    const Py_ssize_t expected = static_cast<Py_ssize_t>(argument_is_tensor.size());
-    // Surplus Nones at the end are fine.
-    while (count > expected && PySequence_Fast_GET_ITEM(items.get(), count - 1) == Py_None) count--;
-    if (count != expected)
-      raise_python(PyExc_RuntimeError,
-                   "function {} returned an incorrect number of gradients (expected {}, got {})",
-                   name_, static_cast<int64_t>(expected), static_cast<int64_t>(count));
-    TensorList out;
-    for (Py_ssize_t i = 0; i < count; i++) {
-      PyObject* item = PySequence_Fast_GET_ITEM(items.get(), i);
-      if (!argument_is_tensor[static_cast<size_t>(i)]) {
-        if (item != Py_None)
-          raise_python(PyExc_RuntimeError,
-                       "function {} returned a gradient different than None at position {}, but "
-                       "the corresponding forward "
-                       "input was not a Variable",
-                       name_, static_cast<int64_t>(i + 1));
-        continue;
-      }
-      if (item != Py_None && !is_tensor(item))
-        raise_python(PyExc_RuntimeError, "expected Variable or None (got {})", type_name(item));
-      out.push_back(item == Py_None ? Tensor() : tensor_of(item));
+  return with_python([&] { return without_objects(call_backward(std::move(grads))); });
+}
+
+TensorList PythonFunctionNode::call_backward(TensorList&& grads) {
+  materialize(grads);
+  PyRef arguments = PyRef::check(PyTuple_New(static_cast<Py_ssize_t>(grads.size()) + 1));
+  PyTuple_SET_ITEM(arguments.get(), 0, new_ref(context_));
+  for (size_t i = 0; i < grads.size(); i++)
+    PyTuple_SET_ITEM(arguments.get(), static_cast<Py_ssize_t>(i) + 1,
+                     PyRef::check(wrap(std::move(grads[i]))).release());
+  PyRef backward = PyRef::check(PyObject_GetAttrString(context_, "_backward"));
+  PyRef result = PyRef::check(
+      call_python([&] { return PyObject_CallObject(backward.get(), arguments.get()); }));
+  if (!PyTuple_Check(result.get()) && !PyList_Check(result.get()))
+    result = PyRef::check(PyTuple_Pack(1, result.get()));
+  PyRef items = PyRef::check(PySequence_Fast(result.get(), "backward"));
+  Py_ssize_t count = PySequence_Fast_GET_SIZE(items.get());
+  const Py_ssize_t expected = static_cast<Py_ssize_t>(argument_is_tensor.size());
+  // Surplus Nones at the end are fine.
+  while (count > expected && PySequence_Fast_GET_ITEM(items.get(), count - 1) == Py_None) count--;
+  if (count != expected)
+    raise_python(PyExc_RuntimeError,
+                 "function {} returned an incorrect number of gradients (expected {}, got {})",
+                 name_, static_cast<int64_t>(expected), static_cast<int64_t>(count));
+  TensorList out;
+  for (Py_ssize_t i = 0; i < count; i++) {
+    PyObject* item = PySequence_Fast_GET_ITEM(items.get(), i);
+    if (!argument_is_tensor[static_cast<size_t>(i)]) {
+      if (item != Py_None)
+        raise_python(PyExc_RuntimeError,
+                     "function {} returned a gradient different than None at position {}, but "
+                     "the corresponding forward "
+                     "input was not a Variable",
+                     name_, static_cast<int64_t>(i + 1));
+      continue;
     }
-    return out;
-  });
+    if (item != Py_None && !is_tensor(item))
+      raise_python(PyExc_RuntimeError, "expected Variable or None (got {})", type_name(item));
+    out.push_back(item == Py_None ? Tensor() : tensor_of(item));
+  }
+  return out;
 }
 
 // --- the context object ---
@@ -166,7 +199,7 @@ PyObject* set_materialize_grads(PyObject* self, PyObject* value) {
 PyObject* saved_tensors(PyObject* self, void*) {
   TD_PYTHON_TRY
   ContextObject* c = cast(self);
-  if (c->saved_for_forward) return new_ref(c->saved_for_forward);  // until jvp has run
+  if (c->in_jvp) return c->saved_for_forward ? new_ref(c->saved_for_forward) : PyTuple_New(0);
   if (c->node && !c->to_save) {
     PythonFunctionNode& node = *c->node;
     const Ref<autograd::Node> alive(&node);
@@ -263,13 +296,88 @@ PyRef run_forward(const Call& call) {
       call_python([&] { return PyObject_CallObject(forward.get(), arguments.get()); }));
 }
 
+// While jvp runs, ctx.saved_tensors is what was saved for it.
+class InJvp {
+ public:
+  explicit InJvp(PyObject* context) : context_(cast(context)) { context_->in_jvp = true; }
+  ~InJvp() { context_->in_jvp = false; }
+  InJvp(const InJvp&) = delete;
+  InJvp& operator=(const InJvp&) = delete;
+
+ private:
+  ContextObject* const context_;
+};
+
+// What jvp was given for the tensors among the arguments, and their versions before.
+struct GivenTangents {
+  TensorList tangents;
+  std::vector<uint32_t> versions;
+};
+
+// The number of the argument that `result` is, or that it is a view of; -1 where there is none.
+int64_t argument_behind(const TensorList& inputs, const Tensor& result) {
+  for (size_t i = 0; i < inputs.size(); i++)
+    if (inputs[i].is_same(result)) return static_cast<int64_t>(i);
+  const Ref<TensorImpl>& base = result.impl()->view_base;
+  for (size_t i = 0; base && i < inputs.size(); i++) {
+    const Tensor& x = inputs[i];
+    if (x.impl() == base.get() || x.impl()->view_base.get() == base.get())
+      return static_cast<int64_t>(i);
+  }
+  return -1;
+}
+
+// A result that is an argument, or a view of one, shares its memory: so must their tangents.
+// RuntimeError where a write into one would not be seen in the other.
+void check_shares_tangent(const Call& call, const Tensor& raw, const Tensor& tangent,
+                          const GivenTangents& given, bool dirty) {
+  const int64_t nr = argument_behind(call.inputs, raw);
+  if (nr < 0) return;
+  const size_t i = static_cast<size_t>(nr);
+  const Tensor& of = given.tangents[i];
+  if (!of.defined()) return;
+  if (dirty) {
+    TD_CHECK(tangent.is_same(of) && of.version() != given.versions[i],
+             "An inplace custom Function is not modifying the forward mode gradients inplace. If "
+             "the forward is modifying an input inplace, then the jvp function must modify the "
+             "corresponding gradient inplace.");
+    return;
+  }
+  constexpr const char* kWhere =
+      "A custom Function's forward is returning a view (or an input as-is) but the jvp is not "
+      "returning a view";
+  const Ref<TensorImpl>& base = tangent.impl()->view_base;
+  TD_CHECK(base, "{}.", kWhere);
+  if (of.impl()->view_base) {
+    TD_CHECK(base.get() == of.impl()->view_base.get(),
+             "{} of the same base as the given grad input", kWhere);
+  } else {
+    TD_CHECK(base.get() == of.impl(), "{} of the given grad input", kWhere);
+  }
+}
+
+// What forward returned, and what it has become.
+struct Results {
+  TensorList raw, wrapped;
+  TensorList dirty, non_differentiable;  // what ctx.mark_... was given
+
+  static bool contains(const TensorList& list, const Tensor& t) {
+    return std::any_of(list.begin(), list.end(), [&](const Tensor& o) { return o.is_same(t); });
+  }
+  bool is_dirty(size_t i) const { return contains(dirty, raw[i]); }
+  bool is_differentiable(size_t i) const {
+    return raw[i].defined() && is_inexact(raw[i].dtype()) && !contains(non_differentiable, raw[i]);
+  }
+};
+
 // The tangents of the results at one level by the class's jvp, one a result.
-void run_jvp(const Call& call, const TensorList& results, uint64_t level) {
+void run_jvp(const Call& call, const Results& results, uint64_t level) {
   const autograd::BelowLevel values_only(level);
   PyRef jvp = PyRef::check(PyObject_GetAttrString(call.function_class, "jvp"));
   const Py_ssize_t count = PyTuple_GET_SIZE(call.args);
   PyRef arguments = PyRef::check(PyTuple_New(count + 1));
   PyTuple_SET_ITEM(arguments.get(), 0, new_ref(call.context));
+  GivenTangents tangents;
   for (Py_ssize_t i = 0; i < count; i++) {
     PyObject* given = PyTuple_GET_ITEM(call.args, i);
     PyRef tangent = PyRef::share(Py_None);
@@ -278,28 +386,39 @@ void run_jvp(const Call& call, const TensorList& results, uint64_t level) {
       const Tensor& primal = tensor_of(given);
       if (!t.defined() && cast(call.context)->materialize_grads && is_inexact(primal.dtype()))
         t = autograd::math::zeros(primal.sizes(), primal.dtype(), primal.device());
+      tangents.tangents.push_back(t);
+      tangents.versions.push_back(t.defined() ? t.version() : 0);
       tangent = PyRef::check(wrap(std::move(t)));
     }
     PyTuple_SET_ITEM(arguments.get(), i + 1, tangent.release());
   }
+  const InJvp in_jvp(call.context);
   PyRef out =
       PyRef::check(call_python([&] { return PyObject_CallObject(jvp.get(), arguments.get()); }));
   if (!PyTuple_Check(out.get())) out = PyRef::check(PyTuple_Pack(1, out.get()));
-  if (PyTuple_GET_SIZE(out.get()) != static_cast<Py_ssize_t>(results.size()))
+  if (PyTuple_GET_SIZE(out.get()) != static_cast<Py_ssize_t>(results.raw.size()))
     raise_python(PyExc_RuntimeError,
                  "{}.jvp returned an incorrect number of forward gradients (expected {}, got {})",
                  utf8(PyRef::check(PyObject_GetAttrString(call.function_class, "__name__")).get()),
-                 results.size(), static_cast<int64_t>(PyTuple_GET_SIZE(out.get())));
-  for (size_t i = 0; i < results.size(); i++) {
+                 results.raw.size(), static_cast<int64_t>(PyTuple_GET_SIZE(out.get())));
+  for (size_t i = 0; i < results.raw.size(); i++) {
     const Tensor tangent = tensor_or_none(PyTuple_GET_ITEM(out.get(), static_cast<Py_ssize_t>(i)),
                                           "the result of jvp");
-    if (tangent.defined()) autograd::set_tangent(results[i], tangent, level);
+    if (!tangent.defined()) continue;
+    TD_CHECK(results.is_differentiable(i),
+             "{}.jvp returned a gradient at position {}, but the corresponding forward output is "
+             "not a differentiable Tensor. You should return None at that position instead.",
+             utf8(PyRef::check(PyObject_GetAttrString(call.function_class, "__name__")).get()), i);
+    check_shares_tangent(call, results.raw[i], tangent, tangents, results.is_dirty(i));
+    const Tensor& y = results.wrapped[i];
+    if (!(results.is_dirty(i) && tangent.is_same(autograd::tangent(y, level))))
+      autograd::set_tangent(y, tangent, level);
   }
 }
 
 // The same at all levels seen at which some argument has a tangent, the lowest first: what jvp
 // reads has the tangents of the levels below.
-void run_jvp(const Call& call, const TensorList& results) {
+void run_jvp(const Call& call, const Results& results) {
   const uint64_t level = autograd::level_of(call.inputs);
   if (level == 0) return;
   {
@@ -353,9 +472,12 @@ PyObject* apply_function(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
     results.push_back(is_tensor(output) ? tensor_of(output) : Tensor());
   }
   if (node) node->materialize_grads = context->materialize_grads;
-  results = autograd::wrap_results(
-      node, call.inputs, std::move(results), tensors_in(context->dirty, "mark_dirty"),
-      tensors_in(context->non_differentiable, "mark_non_differentiable"));
+  Results of_forward{autograd::any_dual_level() ? results : TensorList(),
+                     {},
+                     tensors_in(context->dirty, "mark_dirty"),
+                     tensors_in(context->non_differentiable, "mark_non_differentiable")};
+  results = autograd::wrap_results(node, call.inputs, std::move(results), of_forward.dirty,
+                                   of_forward.non_differentiable);
   if (node) {
     const TensorList to_save = tensors_in(context->to_save, "save_for_backward");
     for (const Tensor& t : to_save)
@@ -365,7 +487,10 @@ PyObject* apply_function(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
     Py_CLEAR(context->non_differentiable);
     Py_CLEAR(context->dirty);
   }
-  run_jvp(call, results);
+  if (autograd::any_dual_level()) {
+    of_forward.wrapped = results;
+    run_jvp(call, of_forward);
+  }
   Py_CLEAR(context->saved_for_forward);
   // Through the node and what the context keeps, a result may lead back to itself.
   const auto tracked = [](Tensor& t) {

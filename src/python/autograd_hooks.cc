@@ -73,7 +73,6 @@ void replace_all(PyObject* hook, PyObject* result, TensorList& grads) {
 }  // namespace
 
 void PythonTensorHook::run(TensorList& grads) {
-  if (!grads[output_nr].defined()) return;
   with_python([&] {
     for_each_hook(dict_, [&](PyObject* hook) {
       PyRef gradient = PyRef::check(wrap(grads[output_nr]));
@@ -161,12 +160,9 @@ PyObject* backward_hooks(const Tensor& tensor) {
 }
 
 void set_backward_hooks(const Tensor& tensor, PyObject* dict) {
-  if (!PyDict_Check(dict) && dict != Py_None)
-    raise_python(PyExc_TypeError, "_backward_hooks: expected a dict or None, got {}",
-                 type_name(dict));
   if (const auto* existing = tensor_hook(tensor)) autograd::remove_tensor_hook(tensor, existing);
-  const bool none = dict == Py_None || (!tensor.requires_grad() && PyDict_GET_SIZE(dict) == 0);
-  if (!none) add_hooks(tensor, dict);
+  if (dict == Py_None) return;
+  autograd::keep_tensor_hook(tensor, make_ref<PythonTensorHook>(dict, number_of_result(tensor)));
 }
 
 PyObject* register_post_accumulate_hook(const Tensor& tensor, PyObject* hook) {

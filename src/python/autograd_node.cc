@@ -60,6 +60,10 @@ PyObject* node_getattro(PyObject* self, PyObject* name) {
   if (text.starts_with("_saved_") || text.starts_with("_raw_saved_")) {
     if (PyObject* saved = saved_attribute(node_of(self), text)) return saved;
   }
+  if (text == "__class__") {
+    if (PyObject* context = context_of(node_of(self)))
+      return new_ref(reinterpret_cast<PyObject*>(Py_TYPE(context)));
+  }
   TD_PYTHON_CATCH(nullptr)
   PyObject* value = PyObject_GenericGetAttr(self, name);
   if (value || !PyErr_ExceptionMatches(PyExc_AttributeError)) return value;
@@ -87,10 +91,9 @@ PyObject* node_call(PyObject* self, PyObject* args, PyObject* kwargs) {
   if (kwargs && PyDict_GET_SIZE(kwargs))
     raise_python(PyExc_TypeError, "{}() takes no keyword arguments", node.name());
   const Py_ssize_t given = PyTuple_GET_SIZE(args);
-  if (given > static_cast<Py_ssize_t>(node.num_inputs()))
-    raise_python(PyExc_TypeError, "{}() takes {} gradient{}, but {} were given", node.name(),
-                 static_cast<int64_t>(node.num_inputs()), node.num_inputs() == 1 ? "" : "s",
-                 static_cast<int64_t>(given));
+  if (given != static_cast<Py_ssize_t>(node.num_inputs()))
+    raise_python(PyExc_TypeError, "{}(): expected {} arguments, got {} instead", node.name(),
+                 static_cast<int64_t>(node.num_inputs()), static_cast<int64_t>(given));
   TensorList grads(node.num_inputs());
   for (Py_ssize_t i = 0; i < given; i++) {
     PyObject* item = PyTuple_GET_ITEM(args, i);
@@ -109,8 +112,10 @@ PyObject* node_call(PyObject* self, PyObject* args, PyObject* kwargs) {
   TD_PYTHON_CATCH(nullptr)
 }
 
+// As PyTorch prints it: with its namespace where that is no operator's.
 PyObject* node_name(PyObject* self, PyObject*) {
-  return PyUnicode_FromString(node_of(self).name());
+  const Node& node = node_of(self);
+  return PyUnicode_FromFormat("%s%s", node.leaf() ? "torch::autograd::" : "", node.name());
 }
 
 PyObject* next_functions(PyObject* self, void*) {
@@ -233,12 +238,11 @@ PyMemberDef node_members[] = {
 };
 
 // The type of nodes of this name. Those of operators print without a module, as PyTorch's do.
-PyTypeObject* type_of(const Node& node) {
+PyTypeObject* type_named(const char* name, bool custom) {
   static auto& types = *new std::map<std::string, PyTypeObject*>;
-  PyTypeObject*& type = types[node.name()];
+  PyTypeObject*& type = types[name];
   if (!type) {
     PyRef dict = PyRef::check(PyDict_New());
-    const bool custom = dynamic_cast<const autograd::CustomNode*>(&node) != nullptr;
     const PyRef owner = custom ? name_in_package("autograd.function")
                                : PyRef::check(PyUnicode_FromString("builtins"));
     check_status(PyDict_SetItemString(dict.get(), "__module__", owner.get()));
@@ -246,11 +250,28 @@ PyTypeObject* type_of(const Node& node) {
     type = reinterpret_cast<PyTypeObject*>(PyRef::check(call_python([&] {
                                              return PyObject_CallFunction(
                                                  reinterpret_cast<PyObject*>(&PyType_Type), "s(O)O",
-                                                 node.name(), node_type, dict.get());
+                                                 name, node_type, dict.get());
                                            })).release());
   }
   return type;
 }
+
+PyTypeObject* type_of(const Node& node) {
+  return type_named(node.name(), dynamic_cast<const autograd::CustomNode*>(&node) != nullptr);
+}
+
+// _node_type(name) -> the type of the operators' nodes of that name
+PyObject* node_type_named(PyObject*, PyObject* name) {
+  TD_PYTHON_TRY
+  const std::string text(utf8(name));
+  return new_ref(reinterpret_cast<PyObject*>(type_named(text.c_str(), false)));
+  TD_PYTHON_CATCH(nullptr)
+}
+
+PyMethodDef functions[] = {
+    {"_node_type", node_type_named, METH_O, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
 
 }  // namespace
 
@@ -265,6 +286,8 @@ PyObject* wrap_node(Ref<Node> node) {
   extras.python.store(self);
   return self;
 }
+
+bool is_node(PyObject* object) { return PyObject_TypeCheck(object, node_type); }
 
 Ref<Node> to_node(PyObject* object) {
   if (object == Py_None) return {};
@@ -350,6 +373,7 @@ void add_node_type(PyObject* module) {
                           Py_TPFLAGS_DISALLOW_INSTANTIATION,
                       slots};
   node_type = add_type(module, "_Node", &spec);
+  check_status(PyModule_AddFunctions(module, functions));
   add_saved_tensor_type(module);
 }
 

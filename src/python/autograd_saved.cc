@@ -36,18 +36,28 @@ void raw_dealloc(PyObject* self) {
 
 PyObject* register_hooks(PyObject* self, PyObject* args) {
   TD_PYTHON_TRY
-  PyObject *pack, *unpack;
-  if (!PyArg_ParseTuple(args, "OO:register_hooks", &pack, &unpack)) return nullptr;
+  constexpr const char* kWrong =
+      "register_hooks(): incompatible function arguments: expected two functions, pack_hook and "
+      "unpack_hook, got";
+  const Py_ssize_t count = PyTuple_GET_SIZE(args);
+  if (count != 2)
+    raise_python(PyExc_TypeError, "{} {} argument{}", kWrong, static_cast<int64_t>(count),
+                 count == 1 ? "" : "s");
+  PyObject *const pack = PyTuple_GET_ITEM(args, 0), *const unpack = PyTuple_GET_ITEM(args, 1);
   if (!PyCallable_Check(pack) || !PyCallable_Check(unpack)) {
-    raise_python(
-        PyExc_TypeError,
-        "register_hooks(): expected two functions, pack_hook and unpack_hook, got {} and {}",
-        Py_TYPE(pack)->tp_name, Py_TYPE(unpack)->tp_name);
+    raise_python(PyExc_TypeError, "{} {} and {}", kWrong, type_name(pack), type_name(unpack));
   }
   RawObject* const raw = cast(self);
   raw->saved->register_hooks(*raw->node, make_saved_hooks(pack, unpack));
   Py_RETURN_NONE;
   TD_PYTHON_CATCH(nullptr)
+}
+
+PyObject* raw_new(PyTypeObject*, PyObject*, PyObject*) {
+  PyErr_SetString(PyExc_RuntimeError,
+                  "Trying to create a SavedTensor object from Python is forbidden: backward steps "
+                  "make them, grad_fn._raw_saved_NAME shows them");
+  return nullptr;
 }
 
 PyMethodDef raw_methods[] = {
@@ -151,14 +161,15 @@ void append_saved_names(Node& node, PyObject* list) {
 
 void add_saved_tensor_type(PyObject* module) {
   PyType_Slot slots[] = {
+      {Py_tp_new, reinterpret_cast<void*>(raw_new)},
       {Py_tp_dealloc, reinterpret_cast<void*>(raw_dealloc)},
       {Py_tp_methods, raw_methods},
       {Py_tp_doc, const_cast<char*>("A tensor that a step of the graph keeps, unpacked by nobody "
                                     "yet: grad_fn._raw_saved_NAME.")},
       {0, nullptr},
   };
-  PyType_Spec spec = {"taeda._C._autograd.SavedTensor", sizeof(RawObject), 0,
-                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
+  PyType_Spec spec = {"taeda._C._autograd.SavedTensor", sizeof(RawObject), 0, Py_TPFLAGS_DEFAULT,
+                      slots};
   raw_type = add_type(module, "_SavedTensor", &spec);
 }
 

@@ -91,6 +91,7 @@ void add_saved_tensor_type(PyObject* module);
 PyObject* wrap_node(Ref<autograd::Node> node);
 // The node of such an object; null for None. TypeError for others.
 Ref<autograd::Node> to_node(PyObject* object);
+bool is_node(PyObject* object);
 
 // For the garbage collector: the Python objects that only `node` keeps alive.
 int traverse_node(const autograd::Node& node, visitproc visit, void* arg);

@@ -13,7 +13,7 @@ struct MethodGroup {
 };
 
 // Ended by a null owner. Groups of "Tensor" become methods (hand-written ones of the same name
-// win), the others dictionaries in `_C._functions[owner]`.
+// win), the others dictionaries in `_C._by_owner[owner]`.
 extern const MethodGroup kMethodGroups[];
 
 // _C._result_types() -> {"max": torch.return_types.max, ...}

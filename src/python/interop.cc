@@ -13,6 +13,7 @@
 #include "python/storage_object.h"
 #include "python/tensor_slots.h"
 #include "python/wrap.h"
+#include "taeda/warning.h"
 
 namespace taeda::python {
 namespace {
@@ -108,10 +109,10 @@ Tensor make_alias(Ref<Storage> storage, DType dtype, IntSpan sizes, IntSpan stri
   return Tensor(std::move(impl));
 }
 
-// Once a program for arrays, once for buffers.
+// Once a program for arrays, once for buffers; every time after set_warn_always(True).
 void warn_read_only(bool is_array) {
   static bool warned[2] = {false, false};
-  if (std::exchange(warned[is_array], true)) return;
+  if (std::exchange(warned[is_array], true) && !warn_always) return;
   const char* const array =
       "The given NumPy array is not writable, and PyTorch does not support non-writable tensors. "
       "This means writing to this tensor will result in undefined behavior. You may want to copy "

@@ -28,7 +28,7 @@ PyObject* owner_dict(const char* owner) {
   return PyDict_GetItemString(functions, owner);
 }
 
-// Generated functions go to _C._functions[owner]; taeda/__init__.py publishes them.
+// Generated functions go to _C._by_owner[owner]; taeda/__init__.py publishes them.
 void add_generated_functions(PyObject* module) {
   functions = PyRef::check(PyDict_New()).release();
   for (const MethodGroup* group = kMethodGroups; group->owner; group++) {
@@ -47,7 +47,7 @@ void add_generated_functions(PyObject* module) {
       check_status(PyDict_SetItemString(dict, def->ml_name + prefix, function.get()));
     }
   }
-  check_status(PyModule_AddObjectRef(module, "_functions", functions));
+  check_status(PyModule_AddObjectRef(module, "_by_owner", functions));
 }
 
 // The type whose objects never override operators, besides Tensor itself.

@@ -189,9 +189,24 @@ int set_requires_grad(PyObject* self, PyObject* value, void*) {
   TD_PYTHON_CATCH(-1)
 }
 
+[[noreturn]] void fail_delete(const char* name) {
+  raise_python(PyExc_RuntimeError, "Deleting tensor attribute {} is not allowed", name);
+}
+
+// None detaches, as detach_() does.
+int set_grad_fn(PyObject* self, PyObject* value, void*) {
+  TD_PYTHON_TRY
+  if (!value) fail_delete("_grad_fn");
+  if (value != Py_None) raise_python(PyExc_TypeError, "_grad_fn can be only set to None");
+  PyRef::check(PyObject_CallMethod(self, "detach_", nullptr));
+  return 0;
+  TD_PYTHON_CATCH(-1)
+}
+
 int set_hooks(PyObject* self, PyObject* value, void*) {
   TD_PYTHON_TRY
-  set_backward_hooks(tensor_of(self), value ? value : Py_None);
+  if (!value) fail_delete("_backward_hooks");
+  set_backward_hooks(tensor_of(self), value);
   track_tensor(self);
   return 0;
   TD_PYTHON_CATCH(-1)
@@ -229,6 +244,7 @@ Property properties[] = {
      "show other memory."},
     {"grad_fn", [](PyObject*, const Tensor& x) { return grad_fn_object(x); },
      "The node of the graph that made the tensor; None for leaves."},
+    {"_grad_fn", [](PyObject*, const Tensor& x) { return grad_fn_object(x); }},
     {"_backward_hooks", [](PyObject*, const Tensor& x) { return backward_hooks(x); }},
     {"is_leaf", [](PyObject*, const Tensor& x) { return wrap(x.is_leaf()); },
      "Whether no recorded operator made the tensor: backward accumulates into such tensors."},
@@ -287,13 +303,10 @@ struct Setter {
   const char* name;
   setter set;
 };
-constexpr Setter kSetters[] = {{"grad", set_grad},
-                               {"_grad", set_grad},
-                               {"data", set_data},
-                               {"requires_grad", set_requires_grad},
-                               {"_backward_hooks", set_hooks},
-                               {"real", set_part},
-                               {"imag", set_part}};
+constexpr Setter kSetters[] = {{"grad", set_grad},        {"_grad", set_grad},
+                               {"data", set_data},        {"requires_grad", set_requires_grad},
+                               {"_grad_fn", set_grad_fn}, {"_backward_hooks", set_hooks},
+                               {"real", set_part},        {"imag", set_part}};
 
 constexpr size_t kCount = std::size(properties);
 

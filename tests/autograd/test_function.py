@@ -393,7 +393,7 @@ def test_attributes_of_the_node():
     assert y.grad_fn is y.grad_fn
     assert y.grad_fn.saved_tensors[0].tolist() == [1, 1]
     ((node, number),) = y.grad_fn.next_functions
-    assert node.name() == "AccumulateGrad" and node.variable is x and number == 0
+    assert node.name() == "torch::autograd::AccumulateGrad" and node.variable is x and number == 0
     y.grad_fn.metadata["k"] = 5
     assert y.grad_fn.metadata == {"k": 5}
 

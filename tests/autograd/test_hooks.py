@@ -307,8 +307,57 @@ def test_saved_tensors_may_change_through_views():
         y = x.clone()
         loss = (y**2).sum()
         y[1] = 7.0
-    loss.backward()
+        loss.backward()
     assert x.grad.tolist() == [2.0, 4.0]
+
+
+def test_the_block_copies_only_what_is_written_while_it_is_saved(both):
+    def program(t):
+        with t.autograd.graph.allow_mutation_on_saved_tensors() as saved:
+            x = t.ones(2, requires_grad=True).clone()
+            y, z = x**2, x**2
+            counts = [len(saved.cloned)]
+            x.sin_()
+            counts.append(len(saved.cloned))
+            w = x**2
+            t.cos(t.zeros(2), out=x.detach())
+            counts.append(len(saved.cloned))
+            for result in (y, z, w):
+                result.sum().backward(retain_graph=True)
+            del y, z, w, result
+            counts.append(len(saved.cloned))
+        return counts
+
+    both(program)
+
+
+def test_the_block_is_where_its_graph_may_be_walked(both):
+    def program(t, nested=False):
+        with t.autograd.graph.allow_mutation_on_saved_tensors():
+            y = (t.ones(2, requires_grad=True) ** 2).sum()
+            if nested:
+                with t.autograd.graph.allow_mutation_on_saved_tensors():
+                    pass
+        y.backward()
+
+    both(program, "Trying to backward outside of the 'allow_mutation_on_saved_tensors' context")
+    both(lambda t: program(t, nested=True), "contexts cannot be nested")
+
+
+def test_hooks_that_are_set_at_once_stay_where_nothing_requires_grad(both):
+    def program(t):
+        x, calls = t.ones(2), []
+        x._backward_hooks = {}
+        x._backward_hooks["one"] = lambda g: calls.append(g)
+        (x * t.ones(2, requires_grad=True)).sum().backward()
+        return list(x._backward_hooks), calls
+
+    both(program)
+
+
+@pytest.mark.parametrize("name", ["_grad_fn", "_backward_hooks", "data", "requires_grad"])
+def test_what_a_tensor_is_made_of_cannot_be_deleted(both, name):
+    both(lambda t: delattr(t.ones(2, requires_grad=True), name), "")
 
 
 def test_without_the_block_a_changed_tensor_is_refused():

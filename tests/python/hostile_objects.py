@@ -291,7 +291,7 @@ def targets() -> Iterator[tuple[str, Callable, list[Callable[[], Any]] | None]]:
     for name, function in vars(_C).items():
         if callable(function) and name not in LEFT_OUT:
             yield f"_C.{name}", function, None
-    for owner, functions in _C._functions.items():
+    for owner, functions in _C._by_owner.items():
         for name, function in functions.items():
             yield f"{owner}.{name}", function, None
     for owner, (kind, makers) in CLASSES.items():

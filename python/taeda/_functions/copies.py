@@ -9,7 +9,7 @@ import taeda as torch
 from taeda import _C, Tensor
 from taeda._C import _overridable
 
-_functions = _C._functions["_C._VariableFunctions"]
+_functions = _C._by_owner["_C._VariableFunctions"]
 Parts = Sequence[Tensor]
 
 

@@ -150,6 +150,14 @@ def grid_sampler_2d(
 
 
 @_C._overridable
+def _grid_sampler_2d_cpu_fallback(
+    input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
+) -> Tensor:
+    """`torch.grid_sampler` of images, by PyTorch's name of its kernel for any layout."""
+    return taeda.grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners)
+
+
+@_C._overridable
 def grid_sampler_3d(
     input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Tensor:

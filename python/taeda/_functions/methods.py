@@ -35,6 +35,28 @@ def resize_as(self: Tensor, tensor: Tensor) -> Tensor:
     return _resized(self, tensor.shape)
 
 
+def _view_func(self: Tensor, new_base: Tensor) -> Tensor:
+    """This view made of another tensor with its base's dtype and layout.
+
+    >>> x = torch.arange(4.)
+    >>> x[1:]._view_func(x * 10)
+    tensor([10., 20., 30.])
+    """
+    base = self._base
+    if base is None:
+        raise RuntimeError("_view_func: the tensor is no view")
+    before, after = ((t.dtype, t.shape, t.stride()) for t in (base, new_base))
+    if before != after:
+        raise RuntimeError(f"_view_func: expected a tensor like the base, {before}, got {after}")
+    here, there, whole = base.storage_offset(), new_base.storage_offset(), new_base
+    if base.is_complex() and not self.is_complex():
+        whole, here, there = torch.view_as_real(new_base), 2 * here, 2 * there
+    elif self.is_complex() and not base.is_complex():
+        whole, here, there = torch.view_as_complex(new_base), here // 2, there // 2
+    view = whole.as_strided(self.shape, self.stride(), self.storage_offset() - here + there)
+    return view.conj() if self.is_conj() != view.is_conj() else view
+
+
 def reinforce(self: Tensor, reward: Any) -> Any:
     """RuntimeError: use torch.distributions."""
     raise RuntimeError(

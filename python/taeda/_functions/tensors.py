@@ -115,6 +115,25 @@ def lu(
     return tuple(out)
 
 
+def _debug_has_internal_overlap(input: Tensor) -> int:
+    """Whether several elements share memory: 0 no, 1 yes, 2 that this look cannot say.
+
+    >>> torch._debug_has_internal_overlap(torch.zeros(1, 3).expand(4, 3))
+    1
+    """
+    layout = [(step, n) for n, step in zip(input.shape, input.stride()) if n != 1]
+    if input.numel() < 2:
+        return 0
+    if any(step == 0 for step, _ in layout):
+        return 1
+    dense = 1
+    for step, n in sorted(layout):
+        if step != dense:
+            return 2
+        dense *= n
+    return 0
+
+
 @_C._overridable
 def gradient(
     input: Tensor, *, spacing: Any = None, dim: Any = None, edge_order: int = 1

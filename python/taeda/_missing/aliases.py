@@ -19,7 +19,15 @@ MODULES = {
     "torch.cpu.amp.autocast_mode": _names("torch.cpu.amp", "autocast"),
     "torch.cpu.amp.grad_scaler": _names("torch.cpu.amp", "GradScaler"),
     "torch.cuda.amp.autocast_mode": _names("torch.cuda.amp", "autocast custom_bwd custom_fwd"),
-    "torch.cuda.amp.grad_scaler": _names("torch.cuda.amp", "GradScaler"),
+    "torch.cuda.amp.common": (
+        _ELSEWHERE,
+        "amp_definitely_not_available=torch.cuda.amp.amp_definitely_not_available",
+    ),
+    "torch.cuda.amp.grad_scaler": (
+        _ELSEWHERE,
+        "GradScaler=torch.cuda.amp.GradScaler OptState=torch.amp.grad_scaler.OptState "
+        "_refresh_per_optimizer_state=torch.amp.grad_scaler._refresh_per_optimizer_state",
+    ),
     "torch.signal.windows.windows": _names(
         "torch.signal.windows",
         "bartlett blackman cosine exponential gaussian general_cosine general_hamming hamming hann "

@@ -118,16 +118,14 @@ MODULES = {
         "taeda has no such pipes by index; use torch.utils.data.Dataset", ""
     ),
     "torch.cuda": (
-        "taeda has no classes of storages a device; use torch.empty(..., device='cuda').storage()",
+        "Not available for CUDA storage: taeda has no classes of storages a device; use "
+        "torch.empty(..., device='cuda').storage()",
         " ".join(
-            f"{kind}Storage" for kind in (
+            f"{kind}Storage{attribute}" for kind in (
                 "BFloat16 Bool Byte Char ComplexDouble ComplexFloat Double Float Half Int Long "
                 "Short".split()
-            )
+            ) for attribute in ("", ".from_buffer", "._new_with_weak_ptr", "._new_shared_filename")
         ),
-    ),
-    "torch.cuda.amp": (
-        "taeda has no torch_xla; ask torch.cuda.is_available()", "amp_definitely_not_available"
     ),
     "torch.cuda.comm": (
         _COPIES, _as_in(
@@ -313,7 +311,7 @@ MODULES = {
     ),
     "torch.overrides": (
         "taeda skips no single level; call func in torch._C.DisableTorchFunctionSubclass()",
-        "enable_reentrant_dispatch redispatch_function",
+        "redispatch_function",
     ),
     "torch.testing": (_SCRIPT, "FileCheck=torch.FileCheck"),
     "torch.nn.utils.parametrize": (

@@ -34,7 +34,7 @@ def _names() -> set[str]:
     from taeda import _C
 
     return {
-        *_C._functions["torch"],
+        *_C._by_owner["torch"],
         *(n for n in vars(taeda) if not n.startswith("_")),
         *vars(taeda)["_LAZY"],
     }

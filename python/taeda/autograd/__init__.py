@@ -133,7 +133,7 @@ def grad(
     else:
         result = _C._grad(outputs, inputs, grad_outputs, keep, *options)
     if materialize_grads:
-        zeros_like = _C._functions["torch"]["zeros_like"]
+        zeros_like = _C._by_owner["torch"]["zeros_like"]
         result = tuple(
             zeros_like(x, requires_grad=create_graph) if g is None else g
             for g, x in zip(result, inputs, strict=True)
@@ -180,7 +180,7 @@ def _batched_grad(
         )
         for i in range(count)
     ]
-    stack = _C._functions["torch"]["stack"]
+    stack = _C._by_owner["torch"]["stack"]
     return tuple(
         None if any(g is None for g in column) else stack(column)
         for column in zip(*results, strict=True)
@@ -199,7 +199,7 @@ class Variable(metaclass=_VariableMeta):
         cls, data: Any = None, requires_grad: bool | None = None, volatile: Any = None
     ) -> Any:
         if data is None:
-            data = _C._functions["torch"]["empty"](0)
+            data = _C._by_owner["torch"]["empty"](0)
         result = data if requires_grad is None and isinstance(data, Tensor) else data.detach()
         return result if not requires_grad else result.requires_grad_()
 
@@ -207,6 +207,16 @@ class Variable(metaclass=_VariableMeta):
 def _profiler_enabled() -> bool:
     """Whether somebody profiles in this process."""
     return _importlib.import_module("taeda.autograd.profiler")._is_profiler_enabled()
+
+
+def _calculate_shape(output: Tensor, grad: Tensor, is_grads_batched: bool) -> tuple[Any, Any]:
+    """The shapes of an output and of one gradient of it; of nested tensors those of their parts."""
+    if output.is_nested or grad.is_nested:
+        return tuple(
+            t._nested_tensor_size() if t.is_nested else t.shape  # type: ignore[attr-defined]
+            for t in (output, grad)
+        )
+    return output.shape, grad.shape[1:] if is_grads_batched else grad.shape
 
 
 def _is_checkpoint_valid() -> bool:
@@ -258,6 +268,10 @@ else:
             value = getattr(_importlib.import_module(f"taeda.autograd.{_LAZY[name]}"), name)
         elif name in _SUBMODULES:
             return _importlib.import_module(f"taeda.autograd.{name}")
+        elif name == "torch":  # programs of old reach it as torch.autograd.torch
+            return _importlib.import_module("taeda")
+        elif name == "SavedTensor":
+            value = _C._SavedTensor
         else:
             return _missing.attribute(__name__, name)
         globals()[name] = value

@@ -35,11 +35,15 @@ class _Sparse(Function):
     """A dense tensor as a sparse one with values where `pattern` is set or it is not zero."""
 
     @staticmethod
-    def forward(ctx: Any, dense: Tensor, pattern: Tensor, layout: Any) -> Tensor:
+    def forward(ctx: Any, dense: Tensor, pattern: Tensor, like: Tensor) -> Tensor:
         kept = (pattern | (dense != 0)).nonzero().t()
         values = dense[tuple(kept)]
         made = taeda.sparse_coo_tensor(kept, values, dense.shape, is_coalesced=True)
-        return made if layout is taeda.sparse_coo else made.to_sparse(layout=layout)
+        if like.layout is taeda.sparse_coo:
+            return made
+        blocked = like.layout in (taeda.sparse_bsr, taeda.sparse_bsc)
+        blocksize = like.values().shape[1:3] if blocked else None
+        return made.to_sparse(layout=like.layout, blocksize=blocksize)
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple:  # type: ignore[override]
@@ -52,7 +56,7 @@ def _from_dense(x: Tensor) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
     """The same of all elements, whether they have a value in `x` or not."""
     pattern = _pattern(x)
     leaf = x.detach().to_dense()
-    return leaf, lambda dense: _Sparse.apply(dense, pattern, x.layout)
+    return leaf, lambda dense: _Sparse.apply(dense, pattern, x.detach())
 
 
 def _is_sparse(value: Any) -> bool:

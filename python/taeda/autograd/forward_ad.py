@@ -77,6 +77,29 @@ class dual_level(_DecoratorContextManager):
         exit_dual_level(level=self.levels.pop())
 
 
+def _is_fwd_grad_enabled() -> bool:
+    """Whether this thread's operators give tangents, and its dual tensors show theirs."""
+    return _C._is_fwd_grad_enabled()
+
+
+class _set_fwd_grad_enabled(_DecoratorContextManager):
+    """Switches that on or off, at once and until the end of the block."""
+
+    def __init__(self, mode: bool) -> None:
+        self.mode = mode
+        self.prev = _is_fwd_grad_enabled()
+        _C._set_fwd_grad_enabled(mode)
+
+    def clone(self) -> _set_fwd_grad_enabled:
+        return type(self)(self.mode)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exc_info: Any) -> None:
+        _C._set_fwd_grad_enabled(self.prev)
+
+
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> int:

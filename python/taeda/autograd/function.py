@@ -228,20 +228,6 @@ class InplaceFunction(Function):
         self.inplace = inplace
 
 
-class _NoSecondDerivative(Function):
-    """Gives gradients a history that raises: they were computed without recording."""
-
-    @staticmethod
-    def forward(ctx: Any, marker: Tensor, *tensors: Any) -> Any:
-        return tuple(t.view_as(t) if isinstance(t, Tensor) else t for t in tensors)
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
-        raise RuntimeError(
-            "trying to differentiate twice a function that was marked with @once_differentiable"
-        )
-
-
 def once_differentiable(fn: _F) -> _F:
     """Marks a backward that cannot be differentiated itself: doing so raises instead of being "
     "wrong."""
@@ -256,9 +242,13 @@ def once_differentiable(fn: _F) -> _F:
             return outputs
         if not any(isinstance(arg, Tensor) and arg.requires_grad for arg in args):
             return outputs
+        from taeda.autograd._nodes import fails_in_backward
+
         many = isinstance(outputs, tuple)
-        marker = taeda.zeros((), requires_grad=True)
-        marked = _NoSecondDerivative.apply(marker, *(outputs if many else (outputs,)))
+        marked = fails_in_backward(
+            "trying to differentiate twice a function that was marked with @once_differentiable",
+            outputs if many else (outputs,),
+        )
         return marked if many else marked[0]
 
     return wrapper  # type: ignore[return-value]

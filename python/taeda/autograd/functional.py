@@ -28,6 +28,28 @@ def _tuple(value: Any, argument: str, function: str) -> tuple[bool, tuple]:
     return isinstance(value, tuple), values
 
 
+def _construct_standard_basis_for(
+    tensors: tuple[Tensor, ...], tensor_numels: tuple[int, ...]
+) -> tuple[Tensor, ...]:
+    """The unit vectors of all tensors' elements together, cut into one matrix for each tensor.
+
+    Row i of all matrices is 1 at element i of the elements that follow one another, 0 elsewhere.
+
+    >>> from torch.autograd.functional import _construct_standard_basis_for as basis
+    >>> [m.tolist() for m in basis((torch.zeros(1), torch.zeros(2)), (1, 2))]
+    [[[1.0], [0.0], [0.0]], [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]]]
+    """
+    if len(tensors) != len(tensor_numels) or not tensors:
+        raise AssertionError(f"{len(tensors)} tensors, {len(tensor_numels)} numbers of elements")
+    total, start, parts = sum(tensor_numels), 0, []
+    for tensor, numel in zip(tensors, tensor_numels):
+        part = tensor.new_zeros(total, numel)
+        part[start : start + numel].fill_diagonal_(1)
+        parts.append(part)
+        start += numel
+    return tuple(parts)
+
+
 def _prepare(inputs: tuple, create_graph: bool) -> tuple:
     """Inputs that can be differentiated, and apart from the caller's graph unless it wants one.
 

@@ -157,7 +157,9 @@ class set_multithreading_enabled(_DecoratorContextManager):
     """Accepted for programs that use it; backward passes always run on the thread that asks."""
 
     def __init__(self, mode: bool) -> None:
+        self.prev = _C._is_multithreading_enabled()
         self.mode = mode
+        _C._set_multithreading_enabled(mode)
 
     def clone(self) -> set_multithreading_enabled:
         return type(self)(self.mode)
@@ -166,7 +168,7 @@ class set_multithreading_enabled(_DecoratorContextManager):
         pass
 
     def __exit__(self, *exc_info: Any) -> None:
-        pass
+        _C._set_multithreading_enabled(self.prev)
 
 
 __getattr__, __dir__ = _missing.attributes(__name__)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 import types
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -138,9 +139,22 @@ def _mismatch(kind: str, o: int, i: int, numerical: Tensor, analytical: Tensor) 
     )
 
 
-def _check_inputs(inputs: tuple) -> None:
-    import warnings
+def _check_jacobian(
+    kind: str, o: int, i: int, y: Tensor, jacobians: tuple[Tensor, Tensor], rtol: float, atol: float
+) -> None:
+    """GradcheckError where the Jacobian (inputs, outputs) differs from the numerical one."""
+    analytical, numerical = jacobians
+    if _close(analytical, numerical, rtol, atol):
+        return
+    text = _mismatch(kind, o, i, numerical, analytical)
+    if y.is_complex():
+        imaginary = _close(analytical[:, 1::2], numerical[:, 1::2], rtol, atol)
+        part = "real" if imaginary else "imaginary"
+        text = f"While considering the {part} part of complex outputs only, {text}"
+    raise GradcheckError(text)
 
+
+def _check_inputs(inputs: tuple) -> None:
     found = False
     for i, x in enumerate(inputs):
         if not (isinstance(x, Tensor) and x.requires_grad):
@@ -189,17 +203,30 @@ def _check_backward(
             analytical = _analytical_columns(y, x, checked, False)
             again = _analytical_columns(y, x, checked, False)
             _check_reentrant(analytical, again, nondet_tol)
-            if not _close(analytical, numerical[o], rtol, atol):
-                raise GradcheckError(_mismatch("backward", o, i, numerical[o], analytical))
+            _check_jacobian("backward", o, i, y, (analytical, numerical[o]), rtol, atol)
 
 
-def _pushed_forward(func: Callable, inputs: tuple, x: Tensor, direction: Tensor) -> list[Tensor]:
-    """The tangent of each output, as reals, where input ``x`` has the tangent ``direction``."""
+def _pushed_forward(
+    func: Callable, inputs: tuple, x: Tensor, direction: Tensor, zeros: bool = True
+) -> list[Tensor]:
+    """The tangent of each output, as reals, where input ``x`` has the tangent ``direction``.
+
+    The other inputs to check have tangents of zeros, or none.
+    """
     from taeda.autograd import forward_ad
 
+    def given(v: Any) -> Any:
+        if not isinstance(v, Tensor):
+            return v
+        value = v.detach() if v.requires_grad else v
+        if v is x:
+            return forward_ad.make_dual(value, direction)
+        if not (zeros and v.requires_grad and (v.is_floating_point() or v.is_complex())):
+            return value
+        return forward_ad.make_dual(value, taeda.zeros_like(value))
+
     with forward_ad.dual_level():
-        dual = forward_ad.make_dual(x.detach(), direction)
-        outputs = _evaluate(func, tuple(dual if v is x else v for v in inputs))
+        outputs = _evaluate(func, tuple(map(given, inputs)))
         parts = [forward_ad.unpack_dual(y) for y in outputs]
         return [
             _as_reals(taeda.zeros_like(p.primal) if p.tangent is None else p.tangent).clone()
@@ -207,8 +234,27 @@ def _pushed_forward(func: Callable, inputs: tuple, x: Tensor, direction: Tensor)
         ]
 
 
+def _check_undefined_forward(func: Callable, inputs: tuple) -> None:
+    """No tangent of an input must mean the same as one of zeros."""
+    checked = _inputs_to_check(inputs)
+    generator = taeda.Generator().manual_seed(0)
+    for x in checked:
+        direction = _random_like(x, generator)
+        with_zeros = _pushed_forward(func, inputs, x, direction)
+        if len(checked) < 2:
+            continue
+        without = _pushed_forward(func, inputs, x, direction, zeros=False)
+        for o, (a, b) in enumerate(zip(without, with_zeros)):
+            if not taeda.allclose(a, b):
+                raise GradcheckError(
+                    f"The tangent of output {o} differs where inputs have undefined tangents "
+                    f"from where these are zero:\nundefined:{a}\nzero:{b}\n"
+                )
+
+
 def _check_forward(func: Callable, inputs: tuple, eps: float, atol: float, rtol: float) -> None:
     checked = _inputs_to_check(inputs)
+    outputs = _evaluate(func, inputs)
     for i, x in enumerate(checked):
         numerical = _numerical_jacobians(func, inputs, x, eps)
         rows: list[list[Tensor]] = []
@@ -219,8 +265,8 @@ def _check_forward(func: Callable, inputs: tuple, eps: float, atol: float, rtol:
                 rows.append(_pushed_forward(func, inputs, x, direction))
         for o in range(len(numerical)):
             analytical = _matrix([row[o] for row in rows], numerical[o].shape[1])
-            if not _close(analytical, numerical[o], rtol, atol):
-                raise GradcheckError(_mismatch("forward mode", o, i, numerical[o], analytical))
+            jacobians = (analytical, numerical[o])
+            _check_jacobian("forward mode", o, i, outputs[o], jacobians, rtol, atol)
 
 
 def _random_vector(like: Tensor, generator: Any) -> Tensor:
@@ -283,27 +329,69 @@ def _pulled_back(y: Tensor, x: Tensor, gy: Tensor, u: Tensor) -> Tensor:
 
 
 def _check_undefined_grad(func: Callable, inputs: tuple) -> None:
-    """Backward must cope with results that received no gradient."""
+    """Backward must cope with results that received no gradient, one of them or all."""
+    from taeda.autograd._nodes import UndefinedGrad
+
     outputs = [y for y in _evaluate(func, inputs) if y.requires_grad]
     checked = _inputs_to_check(inputs)
-    if len(outputs) < 2:
-        return
-    for skip in range(len(outputs)):
-        kept = [y for k, y in enumerate(outputs) if k != skip]
+    undefined = [UndefinedGrad()(y) for y in outputs]
+    several = range(len(outputs)) if len(outputs) > 1 else ()
+    for only in (None, *several):
+        given = [u if only in (None, k) else y for k, (u, y) in enumerate(zip(undefined, outputs))]
+        zeros = [taeda.zeros_like(y) for y in outputs]
         try:
-            _grad(
-                kept,
-                checked,
-                [taeda.zeros_like(y) for y in kept],
-                retain_graph=True,
-                allow_unused=True,
-            )
+            grads = _grad(given, checked, zeros, retain_graph=True, allow_unused=True)
         except RuntimeError as error:
+            warnings.warn(_UNDEFINED_HINT, stacklevel=4)
             raise GradcheckError(
-                "Expected backward function to handle undefined output grads. Please look at "
-                "'Notes about undefined output "
-                f"gradients' in 'tools/autograd/derivatives.yaml': {error}"
+                "Expected backward function to handle undefined output grads: where no gradient "
+                f"arrives, its gradients are None or zeros. It raised: {error}"
             ) from error
+        if any(g is not None and g.abs().sum().item() != 0 for g in grads):
+            warnings.warn(_UNDEFINED_HINT, stacklevel=4)
+            raise GradcheckError(
+                "Expected all input grads to be undefined or zero when all output grads are "
+                "undefined or zero"
+            )
+
+
+def _check_layout(i: int, g: Tensor, x: Tensor) -> None:
+    """GradcheckError where the gradient of an input is laid out otherwise than the input."""
+    if g.layout is x.layout is taeda.sparse_coo:
+        for what in ("sparse_dim", "dense_dim"):
+            got, expected = (getattr(t, what)() for t in (g, x))
+            if got != expected:
+                raise GradcheckError(
+                    f"grad is sparse tensor, but has incorrect {what}: {got} instead of {expected}"
+                )
+    elif g.layout != x.layout and not x._is_any_sparse():
+        raise GradcheckError(
+            f"grad is incorrect layout: that of input {i} has {g.layout}, the input {x.layout}"
+        )
+
+
+def _check_multiplied(func: Callable, inputs: tuple) -> None:
+    """For a gradient of zeros, backward must give zeros, of the inputs' layouts."""
+    outputs = [y for y in _evaluate(func, inputs) if y.requires_grad]
+    checked = _inputs_to_check(inputs)
+    if not outputs:
+        return
+    zeros = [taeda.zeros_like(y) for y in outputs]
+    for i, (g, x) in enumerate(zip(_grad(outputs, checked, zeros, allow_unused=True), checked)):
+        if g is None:
+            continue
+        _check_layout(i, g, x)
+        if g.to_dense().abs().sum().item() != 0:
+            raise GradcheckError(
+                f"backward not multiplied by grad_output: where that is zero, the gradient of "
+                f"input {i} is {g}"
+            )
+
+
+_UNDEFINED_HINT = (
+    "Backwards compatibility: New undefined gradient support checking feature is enabled by "
+    "default, which may break a check that passed before; check_undefined_grad=False leaves it out."
+)
 
 
 def _of_differentiable(func: Callable, inputs: tuple) -> Callable:
@@ -379,21 +467,29 @@ def gradcheck(
         if any(isinstance(x, Tensor) and x._is_any_sparse() for x in inputs):
             from taeda.autograd._gradcheck_sparse import dense_form
 
+            if check_backward_ad:
+                _check_multiplied(func, inputs)
             func, inputs = dense_form(func, inputs, bool(masked))
         func = _of_differentiable(func, inputs)
         _check_outputs(func, inputs)
-        if fast_mode:
-            modes = check_backward_ad, check_forward_ad
-            _check_fast(func, inputs, eps, atol, rtol, *modes, nondet_tol)
-        if check_forward_ad and not fast_mode:
-            _check_forward(func, inputs, eps, atol, rtol)
         if check_backward_ad:
-            if not fast_mode:
+            if fast_mode:
+                _check_fast(func, inputs, eps, atol, rtol, True, False, nondet_tol)
+            else:
                 _check_backward(func, inputs, eps, atol, rtol, nondet_tol)
+        if check_forward_ad:
+            if fast_mode:
+                _check_fast(func, inputs, eps, atol, rtol, False, True, nondet_tol)
+            else:
+                _check_forward(func, inputs, eps, atol, rtol)
+            if check_undefined_grad:
+                _check_undefined_forward(func, inputs)
+        if check_backward_ad:
             if check_grad_dtypes:
                 _check_dtypes(func, inputs)
             if check_batched_grad:
                 _check_batched_grad(func, inputs)
+            _check_multiplied(func, inputs)
             if check_undefined_grad:
                 _check_undefined_grad(func, inputs)
         if check_forward_ad and check_batched_forward_grad:
@@ -412,11 +508,13 @@ def _random_like(x: Tensor, generator: taeda.Generator) -> Tensor:
 
 def _check_batch(compute: Callable, like: Tensor, what: str) -> None:
     """Whether `compute` under vmap gives what it gives for each of two tensors."""
+    from taeda import _vmap_internals
+
     generator = taeda.Generator().manual_seed(0)
     rows = [_random_like(like, generator) for _ in range(2)]
     expected = [taeda.stack(columns) for columns in zip(*(compute(row) for row in rows))]
     try:
-        batched = taeda.vmap(compute)(taeda.stack(rows))
+        batched = _vmap_internals.vmap(compute)(taeda.stack(rows))
     except RuntimeError as error:
         raise GradcheckError(f"While computing batched {what}, got: {error}") from error
     for i, (got, wanted) in enumerate(zip(batched, expected)):

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import abc
 import contextlib
 import threading
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import taeda
 from taeda import _C, _missing
 from taeda._C import Tensor
-from taeda._C import _Node as Node
+from taeda.autograd.function import BackwardCFunction
 
 __all__ = [
     "Node",
@@ -23,6 +25,46 @@ __all__ = [
     "increment_version",
     "allow_mutation_on_saved_tensors",
 ]
+
+
+class Node(abc.ABC):
+    """A step of the backward pass, as ``tensor.grad_fn`` shows it; also a custom function's ctx.
+
+    Each kind of step has a type of its own, which answers ``isinstance`` and ``issubclass`` without
+    having this class among its bases.
+
+    >>> y = torch.ones(2, requires_grad=True).exp()
+    >>> isinstance(y.grad_fn, torch.autograd.graph.Node), y.grad_fn.name()
+    (True, 'ExpBackward0')
+    """
+
+    @abc.abstractmethod
+    def name(self) -> str:
+        """The step's name, ``"MulBackward0"``."""
+
+    @property
+    @abc.abstractmethod
+    def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
+        """The steps that receive this one's results, with the number of their input."""
+
+    @abc.abstractmethod
+    def metadata(self) -> dict:
+        """A dictionary for anything that belongs to the step."""
+
+    @abc.abstractmethod
+    def register_hook(self, fn: Callable[..., Any]) -> Any:
+        """Calls ``fn(grad_inputs, grad_outputs)`` after the step; a result replaces the first."""
+
+    @abc.abstractmethod
+    def register_prehook(self, fn: Callable[..., Any]) -> Any:
+        """Calls ``fn(grad_outputs)`` before the step; a result replaces them."""
+
+    @classmethod
+    def __subclasshook__(cls, other: type) -> Any:
+        from taeda.autograd import _nodes
+
+        made = (_C._Node, BackwardCFunction, _nodes.DelayedError, _nodes.UndefinedGrad)
+        return issubclass(other, made) or NotImplemented
 
 
 class GradientEdge(NamedTuple):
@@ -72,6 +114,8 @@ class save_on_cpu(saved_tensors_hooks):
 
     def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
         def pack(tensor: Tensor) -> tuple:
+            if tensor._is_any_sparse():
+                return tensor.device, tensor.detach().clone().to("cpu")
             copy = taeda.empty(tensor.size(), dtype=tensor.dtype, device="cpu")
             copy.copy_(tensor)
             return tensor.device, copy
@@ -97,24 +141,24 @@ def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
             _C._saved_tensors_hooks_disable(before)
 
 
-@contextlib.contextmanager
-def allow_mutation_on_saved_tensors() -> Iterator[None]:
+def allow_mutation_on_saved_tensors() -> contextlib.AbstractContextManager:
     """Inside, tensors that backward needs may be changed in place: it sees the values of before.
 
-    What is saved is copied at once, whether it will be changed or not: that costs the memory and
-    the time of the copies. The graph may be walked inside or outside of the block.
+    A saved tensor is copied when an operator is about to write its memory, once however often it
+    was saved. The graph must be walked inside of the block too, which cannot be nested.
 
     >>> x = torch.ones(2, requires_grad=True)
     >>> with torch.autograd.graph.allow_mutation_on_saved_tensors():
     ...     y = x.clone()
     ...     z = (y ** 2).sum()
     ...     _ = y.zero_()
-    >>> z.backward()
+    ...     z.backward()
     >>> x.grad
     tensor([2., 2.])
     """
-    with saved_tensors_hooks(lambda tensor: tensor.detach().clone(), lambda copy: copy):
-        yield
+    from taeda.autograd._mutation import allow_mutation
+
+    return allow_mutation()
 
 
 class _MultiHandle:
@@ -134,6 +178,38 @@ class _MultiHandle:
         self.remove()
 
 
+class _Arrived:
+    """The gradients that a backward pass has brought so far."""
+
+    def __init__(self, expected: int, tensors: int) -> None:
+        self.thread = threading.get_ident()
+        self.expected = expected
+        self.count = 0
+        self.grads: list[Tensor | None] = [None] * tensors
+
+
+def _forget_failed(state: dict[int, _Arrived]) -> None:
+    """Drops what passes of this thread left that an error ended."""
+    running = _C._graph_task_ids()
+    for task, arrived in list(state.items()):
+        if arrived.thread == threading.get_ident() and task not in running:
+            del state[task]
+
+
+def _step_of(tensor: Tensor) -> Any:
+    """Where a tensor's gradient goes, without keeping it: the hook would keep itself alive."""
+    node = get_gradient_edge(tensor).node
+    return weakref.ref(tensor) if tensor.grad_fn is None else _C._node_identity(node)
+
+
+def _is_reached(step: Any) -> bool:
+    """Whether the running backward goes there."""
+    if not isinstance(step, weakref.ref):
+        return _C._task_reaches(step)
+    leaf = step()
+    return leaf is not None and _C._task_reaches(get_gradient_edge(leaf).node)
+
+
 def register_multi_grad_hook(
     tensors: Sequence[Tensor], fn: Callable, *, mode: str = "all"
 ) -> _MultiHandle:
@@ -145,31 +221,24 @@ def register_multi_grad_hook(
     if mode not in ("all", "any"):
         raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
     lock = threading.Lock()
-    state: dict[int, dict] = {}
-    count = len(tensors)
-
-    def finish(key: int) -> None:
-        with lock:
-            entry = state.pop(key, None)
-        if entry is not None and mode == "all" and not entry["called"]:
-            fn([entry["grads"].get(i) for i in range(count)])
+    steps = [_step_of(t) for t in tensors]
+    state: dict[int, _Arrived] = {}  # by the number of the backward pass
 
     def hook_of(index: int) -> Callable:
-        def hook(grad: Tensor) -> None:
-            key = threading.get_ident()
+        def hook(grad: Tensor | None) -> None:
+            task = _C._current_graph_task_id()
             with lock:
-                entry = state.get(key)
-                first = entry is None
-                if entry is None:
-                    entry = state[key] = {"grads": {}, "called": False}
-                entry["grads"][index] = grad
-                complete = len(entry["grads"]) == count
-                call = not entry["called"] and (mode == "any" or complete)
-                entry["called"] = entry["called"] or call
-            if first:
-                _C._queue_callback(lambda: finish(key))
+                if task not in state:
+                    _forget_failed(state)
+                    expected = sum(map(_is_reached, steps)) if mode == "all" else 1
+                    state[task] = _Arrived(expected, len(steps))
+                    _C._queue_callback(lambda: state.pop(task, None))
+                arrived = state[task]
+                arrived.grads[index] = grad
+                arrived.count += 1
+                call = arrived.count == arrived.expected
             if call:
-                fn(grad if mode == "any" else [entry["grads"][i] for i in range(count)])
+                fn(grad if mode == "any" else arrived.grads)
 
         return hook
 

@@ -236,6 +236,8 @@ class EventList(list):
                 stack[-1].append_cpu_child(event)
             stack.append(event)
 
+    _populate_cpu_children = _build_tree
+
     def __str__(self) -> str:
         return self.table()
 

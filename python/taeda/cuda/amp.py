@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from taeda import _missing, amp
+from taeda import _C, _missing, amp
 from taeda.amp._old_names import warn_old_name
 
 __all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd"]
@@ -22,6 +22,11 @@ class GradScaler(amp.GradScaler):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         warn_old_name("cuda.amp.GradScaler", "GradScaler('cuda', ...)")
         super().__init__("cuda", *args, **kwargs)
+
+
+def amp_definitely_not_available() -> bool:
+    """Whether no device could compute in mixed precision."""
+    return _C._cuda_device_count() == 0
 
 
 def custom_fwd(fwd: Callable | None = None, *, cast_inputs: Any = None) -> Callable:

@@ -116,6 +116,9 @@ def apply_function(cls: type[Function], args: tuple) -> Any:
         recording = taeda.is_grad_enabled()
         return _C._call_outside(innermost, recording, lambda: cls.apply(*args))
     has_rule = cls.vmap is not Function.vmap
+    if not (has_rule or cls.generate_vmap_rule) and _shares_all(args, depth):
+        # Only tangents have a batch: jvp sees them as any operator would.
+        return _C._apply_function(cls, cls._backward_cls(), args)
     if cls.generate_vmap_rule and has_rule:
         raise RuntimeError(
             f"You tried to vmap over {cls.__name__}, but it has both generate_vmap_rule=True and "

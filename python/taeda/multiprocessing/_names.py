@@ -25,7 +25,7 @@ class StorageWeakRef:
     __slots__ = ("cdata",)
 
     def __init__(self, storage: Any) -> None:
-        untyped = storage.untyped() if isinstance(storage, TypedStorage) else storage
+        untyped = storage._untyped_storage if isinstance(storage, TypedStorage) else storage
         self.cdata = untyped.data_ptr() or hash(untyped)
 
     @classmethod

@@ -252,7 +252,7 @@ def rebuild_typed_storage(storage: UntypedStorage, dtype: taeda.dtype) -> TypedS
 
 def reduce_typed_storage(storage: TypedStorage) -> tuple:
     """How a typed storage is pickled."""
-    return rebuild_typed_storage, (storage.untyped(), storage.dtype)
+    return rebuild_typed_storage, (storage._untyped_storage, storage._dtype)
 
 
 def init_reductions() -> None:

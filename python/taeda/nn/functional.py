@@ -42,10 +42,10 @@ def _public(name: str, function: Any) -> Any:
 
 def _publish() -> None:
     names = globals()
-    names.update(_C._functions.get("nn.functional", {}))
+    names.update(_C._by_owner.get("nn.functional", {}))
     for part in (_activation, _attention, _dropout, _grouped, _linear_loss, _loss, _pool, _vision):
         names.update((name, _public(name, getattr(part, name))) for name in part.__all__)
-    of_torch = _C._functions["torch"]
+    of_torch = _C._by_owner["torch"]
     names.update((name, of_torch[name]) for name in _SHARED if name in of_torch)
 
 

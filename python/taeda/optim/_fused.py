@@ -19,7 +19,7 @@ _TYPES = (taeda.float32, taeda.float64, taeda.float16, taeda.bfloat16)
 
 def fused(name: str) -> Any:
     """The operator of that name, if the core has it."""
-    return _C._functions.get("torch", {}).get(name)
+    return _C._by_owner.get("torch", {}).get(name)
 
 
 def usable(params: list[Tensor], group: dict[str, Any]) -> bool:

@@ -30,7 +30,7 @@ def named_storage(untyped: Any, kind: StorageType) -> Any:
     """What a storage of this class is here: an UntypedStorage, or a TypedStorage on one."""
     if kind.name == "UntypedStorage":
         return untyped
-    return taeda.storage.TypedStorage(wrap_storage=untyped, dtype=kind.dtype)
+    return taeda.storage.TypedStorage(wrap_storage=untyped, dtype=kind.dtype, _internal=True)
 
 
 _TEXT_ID = re.compile(

@@ -92,7 +92,7 @@ class _Rules:
         if isinstance(obj, Tensor):
             return self._tensor(obj)
         if isinstance(obj, taeda.storage.TypedStorage):
-            return StorageReference(obj._untyped_storage, obj.dtype)
+            return StorageReference(obj._untyped_storage, obj._dtype)
         if isinstance(obj, type):
             if obj in _SINGLETON_TYPES:
                 return _call(type, {type(None): None, type(...): ...}.get(obj, NotImplemented))
@@ -162,7 +162,7 @@ class _Rules:
             return _name("torch._utils", "_rebuild_tensor_v3"), (storage, *layout, dtype)
         if metadata := get_tensor_metadata(tensor):
             layout = (*layout, metadata)
-        typed = taeda.storage.TypedStorage(wrap_storage=storage, dtype=dtype)
+        typed = taeda.storage.TypedStorage(wrap_storage=storage, dtype=dtype, _internal=True)
         return self.rebuild_tensor, (typed, *layout)
 
     # --- names ---

@@ -60,7 +60,7 @@ def check_layout(
 def _tensor(storage: Any, dtype: Any, offset: Any, size: Any, stride: Any) -> Tensor:
     """``dtype`` is that of the storage if it is None."""
     if type(storage) is TypedStorage:
-        dtype, untyped = dtype or storage.dtype, storage._untyped_storage
+        dtype, untyped = dtype or storage._dtype, storage._untyped_storage
     elif type(storage) is UntypedStorage:
         dtype, untyped = dtype or taeda.uint8, storage
     else:

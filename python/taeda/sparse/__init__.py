@@ -15,7 +15,7 @@ from taeda.sparse._invariants import check_sparse_tensor_invariants
 from taeda.sparse._products import addmm, mm
 from taeda.sparse._types import TENSOR_TYPES
 
-globals().update(_C._functions["sparse"])
+globals().update(_C._by_owner["sparse"])
 globals().update(TENSOR_TYPES)
 
 __all__ = [
@@ -51,7 +51,7 @@ def sum(input: Any, dim: Any = None, dtype: Any = None) -> Any:
     if not dims:
         return input
     if input.is_sparse:
-        return _C._functions["torch"]["_sparse_sum"](input, list(dims))
+        return _C._by_owner["torch"]["_sparse_sum"](input, list(dims))
     return input.sum() if dim is None else input.sum(dim)
 
 
@@ -63,13 +63,13 @@ def softmax(input: Any, dim: int, *, dtype: Any = None) -> Any:
     tensor([1.0000, 0.5000, 0.5000])
     """
     input = input if dtype is None else input.to(dtype)
-    return _C._functions["torch"]["_sparse_softmax"](input, dim)
+    return _C._by_owner["torch"]["_sparse_softmax"](input, dim)
 
 
 def log_softmax(input: Any, dim: int, *, dtype: Any = None) -> Any:
     """The logarithm of softmax(input, dim), over the values alone."""
     input = input if dtype is None else input.to(dtype)
-    return _C._functions["torch"]["_sparse_log_softmax"](input, dim)
+    return _C._by_owner["torch"]["_sparse_log_softmax"](input, dim)
 
 
 def spdiags(diagonals: Any, offsets: Any, shape: Any, layout: Any = None) -> Any:

@@ -9,7 +9,7 @@ from taeda import _C
 from taeda._sparse_methods import _BY_ROWS, _LAYOUT_NAMES, _WORDS
 from taeda.sparse._invariants import check_compressed, check_coo, checks_are_on
 
-_FUNCTIONS = _C._functions["torch"]
+_FUNCTIONS = _C._by_owner["torch"]
 
 
 def _tensor(data: Any, dtype: Any, device: Any) -> Any:

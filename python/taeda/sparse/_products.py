@@ -7,7 +7,7 @@ from typing import Any
 import taeda
 from taeda import _C
 
-_FUNCTIONS = _C._functions["torch"]
+_FUNCTIONS = _C._by_owner["torch"]
 _REDUCTIONS = ("sum", "prod", "mean", "amax", "amin", "max", "min")
 
 

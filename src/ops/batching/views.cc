@@ -68,7 +68,18 @@ void expand(Call& call) {
   call.give(result);
 }
 
-// A batched tensor has the strides and the offset of its value's first sample.
+// The last element that a layout reaches, from the start of its memory; -1 where it has none.
+int64_t last_element(IntSpan sizes, IntSpan strides, int64_t offset) {
+  int64_t last = offset;
+  for (size_t i = 0; i < sizes.size(); i++) {
+    if (sizes[i] == 0) return -1;
+    last += (sizes[i] - 1) * strides[i];
+  }
+  return last;
+}
+
+// A batched tensor has the strides and the offset of its value's first sample, and no memory but
+// its samples' own.
 void as_strided(Call& call) {
   Tensor result;
   {
@@ -76,6 +87,18 @@ void as_strided(Call& call) {
     const Tensor value = call.value(0);
     const OptInt offset =
         call.stack[3].is_none() ? value.storage_offset() : call.stack[3].integer();
+    const IntSpan sizes(call.stack[1].ints()), strides(call.stack[2].ints());
+    const size_t dims = value.sizes().size() - 1;
+    const IntSpan own_sizes = value.sizes().slice(1, dims);
+    const IntSpan own_strides = value.strides().slice(1, dims);
+    if (sizes.size() == strides.size()) {
+      const int64_t last = last_element(sizes, strides, *offset);
+      const int64_t own = last_element(own_sizes, own_strides, value.storage_offset());
+      TD_CHECK(last <= own && (last < 0 || *offset >= value.storage_offset()),
+               "vmap: as_strided(sizes = {}, strides = {}, storage offset = {}) can access memory "
+               "outside of `tensor`, whose samples have sizes {}, strides {} and storage offset {}",
+               sizes, strides, *offset, own_sizes, own_strides, value.storage_offset());
+    }
     result = op::as_strided(value, with_front(call.size(), call.stack[1].ints()),
                             with_front(value.stride(0), call.stack[2].ints()), offset);
   }

@@ -89,7 +89,11 @@ Tensor made_like(const Call& call, IntSpan sizes, size_t options) {
 
 }  // namespace
 
-void empty_like(Call& call) { call.give(made_like(call, call.tensor(0).sizes(), 1)); }
+void empty_like(Call& call) {
+  TD_CHECK(call.stack.back().is_none(),
+           "memory format option is only supported by strided tensors");
+  call.give(made_like(call, call.tensor(0).sizes(), 1));
+}
 void zeros_like(Call& call) { empty_like(call); }
 void new_zeros(Call& call) { call.give(made_like(call, call.stack[1].ints(), 2)); }
 void new_empty(Call& call) { new_zeros(call); }

@@ -105,7 +105,7 @@ def _described(doc: str) -> str:
 # Every function of the table with a `reduction` is a loss.
 _LOSSES = {
     name: _warning(name)
-    for name, function in _C._functions["nn.functional"].items()
+    for name, function in _C._by_owner["nn.functional"].items()
     if "reduction: str" in function.__doc__.partition("\n")[0]
 }
 globals().update(_LOSSES)
@@ -141,7 +141,10 @@ def multilabel_margin_loss(
             "Expected non-empty vector or matrix with optional 0-dim batch size, but got: "
             f"{list(input.shape)}"
         )
-    if input.shape != target.shape:
+    fits = input.shape == target.shape
+    if input.dim() < 2:  # a number is a vector of one
+        fits = target.dim() < 2 and input.numel() == target.numel()
+    if not fits:
         raise RuntimeError(
             f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}"
         )

@@ -7,7 +7,7 @@ from typing import Any
 
 from taeda import _C, Tensor
 
-_TABLES = tuple(_C._functions.get(name, {}) for name in ("nn.functional", "_C._nn", "torch"))
+_TABLES = tuple(_C._by_owner.get(name, {}) for name in ("nn.functional", "_C._nn", "torch"))
 
 
 def has(name: str) -> bool:

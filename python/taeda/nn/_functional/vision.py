@@ -253,6 +253,14 @@ def embedding_bag(
     padding_idx: int | None = None,
 ) -> Tensor:
     """Sums, means or maxima of the rows of ``weight`` for each bag of indices."""
+    if weight.dtype == taeda.int64 and input.is_floating_point():
+        warnings.warn(
+            "Argument order of nn.functional.embedding_bag was changed. Usage "
+            "`embedding_bag(weight, input, ...)` is deprecated, and should now be "
+            "`embedding_bag(input, weight, ...)`.",
+            stacklevel=2,
+        )
+        weight, input = input, weight
     if mode not in ("sum", "mean", "max"):
         raise ValueError("mode has to be one of sum, mean or max")
     if per_sample_weights is not None and mode != "sum":

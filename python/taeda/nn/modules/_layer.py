@@ -15,7 +15,7 @@ from taeda.autograd import Function
 
 from . import _recurrence
 
-_forward, _backward = (_C._functions["torch"][n] for n in ("_rnn_layer", "_rnn_layer_backward"))
+_forward, _backward = (_C._by_owner["torch"][n] for n in ("_rnn_layer", "_rnn_layer_backward"))
 
 
 def usable(projected: Tensor, sizes: list[int], weights: list[Any]) -> bool:

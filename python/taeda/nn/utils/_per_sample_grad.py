@@ -101,6 +101,8 @@ def _expanded(parameter: Any, n: int, scale: int) -> Any:
     own = parameter.detach().expand(n, *parameter.shape).requires_grad_()
 
     def keep(gradient: Any) -> None:
+        if gradient is None:
+            return
         before = getattr(parameter, "grad_sample", None)
         found = gradient.detach() * scale
         parameter.grad_sample = found if before is None else before + found

@@ -326,6 +326,9 @@ namespace {
 
 constexpr const char* kSelectMessage =
     "index out of range in self: index {} is out of bounds for dimension {} with size {}";
+constexpr const char* kSelectElementMessage =
+    "INDICES element is out of DATA bounds: index {} is out of bounds for dimension {} with size "
+    "{}";
 constexpr const char* kBoundsMessage = "index {} is out of bounds for dimension {} with size {}";
 
 // `src` of an operator along one dimension, as [before][positions][after].
@@ -339,9 +342,16 @@ void write_along(const View& self, int64_t dim, const View& index, const View& s
 
 // The kinds of error are PyTorch's.
 void index_select(const View& out, const View& self, int64_t dim, const View& index) {
-  const ErrorKind error = dim == 0 ? ErrorKind::kIndex : ErrorKind::kRuntime;
+  const int64_t size = self.ndim() ? self.sizes[static_cast<size_t>(dim)] : 1;
+  if (self.ndim() > 1 && size == 0 && index.numel > 0)
+    fail(ErrorKind::kRuntime,
+         "index_select(): self indexing axis dim should be positive, but dimension {} has size 0",
+         dim);
+  const bool rows = dim == 0 && (self.ndim() < 2 || self.numel > 0);
+  const ErrorKind error = rows ? ErrorKind::kIndex : ErrorKind::kRuntime;
+  const char* message = rows ? kSelectMessage : kSelectElementMessage;
   read_offsets(out, self, dim, 1,
-               index_offsets(self, dim, {&index, 1}, kSelectMessage, /*wrap=*/false, error));
+               index_offsets(self, dim, {&index, 1}, message, /*wrap=*/false, error));
 }
 void index_add(const View& self, int64_t dim, const View& index, const View& source) {
   const bool vector = self.ndim() <= 1 || index.dtype == DType::kInt32;
