@@ -41,7 +41,7 @@ globals().update(_C._by_owner["torch"])
 from taeda import _storage_methods, _tensor  # noqa: E402, F401
 from taeda._functional import *  # noqa: E402, F403
 from taeda._functional import _assert, _check  # noqa: E402, F401
-from taeda._unique import nonzero, unique, unique_consecutive  # noqa: E402, F401
+from taeda._unique import _unique, nonzero, unique, unique_consecutive  # noqa: E402, F401
 
 
 class _MissingFinder:

@@ -41,6 +41,11 @@ def unique(
     return _chosen(results, return_inverse, return_counts)
 
 
+def _unique(input: Tensor, sorted: bool = True, return_inverse: bool = False) -> tuple:
+    """The distinct elements, and where each went: PyTorch's operator from before `_unique2`."""
+    return _functions["_unique2"](input, sorted, return_inverse, False)[:2]
+
+
 @_overridable
 def unique_consecutive(
     input: Tensor,

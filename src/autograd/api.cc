@@ -72,11 +72,7 @@ TensorList grad(const TensorList& outputs, const TensorList& inputs, const Tenso
   return results;
 }
 
-// An inference tensor may have been made to require grad: that only says so, and records nothing.
-bool Tensor::requires_grad() const {
-  if (autograd::requires_grad(impl())) return true;
-  return impl()->inference && autograd::meta_of(impl()) && autograd::meta_of(impl())->requires_grad;
-}
+bool Tensor::requires_grad() const { return autograd::requires_grad(impl()); }
 
 bool Tensor::is_leaf() const { return !requires_grad() || !autograd::grad_fn(*this); }
 

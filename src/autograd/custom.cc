@@ -51,7 +51,8 @@ TensorList wrap_results(const Ref<CustomNode>& node, const TensorList& inputs, T
       node->differentiable_outputs[i] = differentiable;
     }
     if (!differentiable) {
-      if (!is_input && y.impl()->view_base) y.impl()->view_flags = kMadeInFunction;
+      if (!is_input && y.impl()->view_base && thread_modes.grad_enabled)
+        y.impl()->view_flags = kMadeInFunction;
       if (is_input && !is_dirty && !requires_grad(y)) {
         const NoGrad guard;
         y = math::view(y);

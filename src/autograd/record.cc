@@ -54,7 +54,6 @@ void pass_through(const Tensor& copy, const Tensor& original) {
 }
 
 bool requires_grad_slow(const TensorImpl* impl) {
-  if (impl->inference) return false;
   if (const AutogradMeta* meta = meta_of(impl); meta && (meta->requires_grad || meta->grad_fn))
     return true;
   return impl->view_base && requires_grad(impl->view_base.get());

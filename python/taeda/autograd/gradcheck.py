@@ -117,6 +117,8 @@ def _analytical_columns(
                 (g,) = _grad(output, x, gy, retain_graph=True, allow_unused=True)
             else:
                 g = None
+            if g is not None:
+                _check_layout(0, g, x)
             if g is not None and g.shape != x.shape:
                 raise GradcheckError(
                     f"Analytical gradient has incorrect size: {tuple(g.shape)} for an input of "
@@ -325,6 +327,8 @@ def _check_fast(
 def _pulled_back(y: Tensor, x: Tensor, gy: Tensor, u: Tensor) -> Tensor:
     """The product of u with the gradient of x for the gradient gy of y."""
     g = _grad(y, x, gy, retain_graph=True, allow_unused=True)[0] if y.requires_grad else None
+    if g is not None:
+        _check_layout(0, g, x)
     return u.new_zeros(()) if g is None else (_as_reals(g) * u).sum()
 
 
