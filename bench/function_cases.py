@@ -1,34 +1,42 @@
-"""Kernels of torch.fft, torch.linalg, torch.special and torch.signal, for the suite `kernels`."""
+"""Kernels of torch.fft, torch.linalg, torch.special, torch.signal and torch.masked, of statistics,
+distributions and lists of tensors, for the suite `kernels`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from kernel_cases import MEGA, Run, kernel, unary
+from kernel_cases import MEGA, Run, binary, kernel, unary
 
 
-def transform(
-    name: str, sizes: tuple[int, ...], *, complex_input: bool = True, **options: Any
-) -> None:
+def transform(name: str, sizes: tuple[int, ...], dtype: str = "complex64", **options: Any) -> None:
     """torch.fft.NAME of random numbers of these sizes."""
 
     def make(torch: Any) -> Run:
-        x = torch.randn(*sizes, dtype=torch.complex64 if complex_input else torch.float32)
+        x = torch.randn(*sizes, dtype=getattr(torch, dtype))
         call = getattr(torch.fft, name)
         return lambda: call(x, **options)
 
-    shape = " x ".join(str(n) for n in sizes)
-    kernel(f"fft.{name} of {shape}")(make)
+    title = f"fft.{name} of {' x '.join(str(n) for n in sizes)}"
+    if dtype in ("float64", "complex128"):
+        title += " doubles"
+    kernel(title + "".join(f", {name}={value}" for name, value in options.items()))(make)
 
 
 transform("fft", (256, 1024))
 transform("fft", (64, 1000))
 transform("fft", (16, 1009))  # a prime
-transform("rfft", (256, 1024), complex_input=False)
+transform("fft", (1024,))
+transform("fft", (1 << 16,))
+transform("fft", (1 << 20,))
+transform("fft", (256, 1024), dim=0)
+transform("fft", (256, 1024), "complex128")
+transform("rfft", (256, 1024), "float32")
+transform("rfft", (64, 999), "float32")
 transform("irfft", (256, 513))
 transform("fft2", (8, 256, 256))
-transform("rfftn", (64, 64, 64), complex_input=False)
+transform("rfft2", (8, 3, 224, 224), "float32")
+transform("rfftn", (64, 64, 64), "float32")
 
 
 def spectrum(torch: Any) -> Run:
@@ -116,3 +124,83 @@ for view, call in {
     "unfold_copy": lambda torch, x: torch.unfold_copy(x, 1, 8, 8),
 }.items():
     unary(f"{view} of 2048 x 2048", 2 * 4 * 2048 * 2048, call)
+
+# --- statistics, torch.masked, indices, distributions, lists of tensors --------------------------
+
+for statistic, call, sizes in (
+    ("cov", lambda torch, x: torch.cov(x), (256, 4096)),
+    ("corrcoef", lambda torch, x: torch.corrcoef(x), (256, 4096)),
+    ("gradient", lambda torch, x: torch.gradient(x), (1024, 1024)),
+    ("renorm", lambda torch, x: torch.renorm(x, 2, 0, 1.0), (1024, 1024)),
+    ("histogram", lambda torch, x: torch.histogram(x, 64), (MEGA,)),
+    ("histogramdd", lambda torch, x: torch.histogramdd(x, [16, 16]), (MEGA >> 3, 2)),
+    ("logcumsumexp", lambda torch, x: torch.logcumsumexp(x, 1), (1024, 1024)),
+):
+    unary(
+        f"{statistic} of {' x '.join(str(n) for n in sizes)}",
+        None,
+        call,
+        of=lambda torch, sizes=sizes: torch.randn(*sizes),
+    )
+
+for reduction in ("sum", "amax", "var", "softmax"):
+    binary(
+        f"masked.{reduction}(1) of 1024 x 1024",
+        None,
+        lambda torch, x, m, name=reduction: getattr(torch.masked, name)(x, 1, mask=m),
+        lambda torch: (torch.randn(1024, 1024), torch.rand(1024, 1024) > 0.3),
+    )
+
+binary(
+    "index_reduce(0, i, y, 'amax')",
+    None,
+    lambda torch, x, i: x.index_reduce(0, i, x, "amax"),
+    lambda torch: (torch.randn(2048, 512), torch.randint(0, 2048, (2048,))),
+)
+binary(
+    "segment_reduce of 2048 x 512",
+    None,
+    lambda torch, x, lengths: torch.segment_reduce(x, "sum", lengths=lengths),
+    lambda torch: (torch.randn(2048, 512), torch.full((256,), 8)),
+)
+unary(
+    "unravel_index, 1M",
+    None,
+    lambda torch, i: torch.unravel_index(i, (1024, 1024)),
+    of=lambda torch: torch.randint(0, MEGA, (MEGA,)),
+)
+unary(
+    "nonzero_static of 1024 x 1024",
+    None,
+    lambda torch, x: torch.nonzero_static(x, size=MEGA >> 3),
+    of=lambda torch: torch.rand(1024, 1024) > 0.9,
+)
+
+for draw, call in {
+    "_standard_gamma": lambda torch, x: torch._standard_gamma(x),
+    "_sample_dirichlet": lambda torch, x: torch._sample_dirichlet(x),
+    "poisson": lambda torch, x: torch.poisson(x),
+    "binomial": lambda torch, x: torch.binomial(x.round(), x / 8),
+}.items():
+    unary(f"{draw}, 64K", None, call, of=lambda torch: torch.rand(1 << 13, 8) * 7 + 0.5)
+
+for listed, call in {
+    "_foreach_add": lambda torch, x: torch._foreach_add(x, 1.0),
+    "_foreach_mul_": lambda torch, x: torch._foreach_mul_(x, 0.999),
+    "_foreach_norm": lambda torch, x: torch._foreach_norm(x),
+    "_foreach_addcdiv_": lambda torch, x: torch._foreach_addcdiv_(x, x, x, 1e-9),
+}.items():
+    unary(
+        f"{listed} of 100 x 4096",
+        None,
+        call,
+        of=lambda torch: [torch.rand(4096) + 0.5 for _ in range(100)],
+    )
+
+for narrow in ("float8_e4m3fn", "float8_e5m2", "uint16"):
+    unary(
+        f"float to {narrow}",
+        None,
+        lambda torch, x, dtype=narrow: x.to(getattr(torch, dtype)),
+        of=lambda torch: torch.rand(1024, 1024) * 100,
+    )
