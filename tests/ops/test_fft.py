@@ -5,7 +5,10 @@ import pytest
 
 import taeda
 
-LENGTHS = [*range(1, 68), 97, 121, 127, 128, 211, 360, 509, 1000, 1021, 1024, 4096, 8191, 44100]
+LENGTHS = [
+    *range(1, 68), 97, 121, 127, 128, 211, 256, 272, 343, 360, 509, 999, 1000, 1021, 1024, 1331,
+    2197, 4096, 8191, 44100,
+]  # fmt: skip
 
 
 def lines(count, n, precision):
@@ -32,6 +35,51 @@ def test_lines_of_any_length(n, precision, count):
     for m in {2 * n - 1, max(1, 2 * n - 2)}:
         expected = np.fft.irfft(complex_.astype(np.complex128), m)
         assert_near(taeda.fft.irfft(taeda.from_numpy(complex_), m).numpy(), expected)
+
+
+@pytest.mark.parametrize("n", [1 << 16, 3 << 15, 100003, 1 << 17])
+@pytest.mark.parametrize("precision", [np.float32, np.float64])
+def test_long_lines(n, precision):
+    real, complex_ = lines(1, n, precision)
+    for name, x in [("fft", complex_), ("ifft", complex_), ("rfft", real)]:
+        expected = getattr(np.fft, name)(x.astype(np.result_type(x, np.float64)))
+        assert_near(getattr(taeda.fft, name)(taeda.from_numpy(x)).numpy(), expected)
+    expected = np.fft.irfft(complex_[:, : n // 2 + 1].astype(np.complex128), n)
+    half = taeda.from_numpy(complex_)[:, : n // 2 + 1]
+    assert_near(taeda.fft.irfft(half, n).numpy(), expected)
+
+
+@pytest.mark.parametrize("neighbours", [1, 3, 8, 16, 21, 64])
+@pytest.mark.parametrize("n", [2, 7, 16, 30, 96, 300, 1009])
+@pytest.mark.parametrize("precision", [np.float32, np.float64])
+def test_dimensions_with_neighbours(n, neighbours, precision):
+    """Transforms along the first of two dimensions, from and to either order in memory."""
+    rng = np.random.default_rng(n)
+    x = rng.standard_normal((n, neighbours)).astype(precision)
+    z = x + 1j * rng.standard_normal((n, neighbours)).astype(precision)
+    for ours, theirs in [(taeda.from_numpy(z), z), (taeda.from_numpy(z.T.copy()).T, z)]:
+        exact = theirs.astype(np.complex128)
+        assert_near(taeda.fft.fft(ours, dim=0).numpy(), np.fft.fft(exact, axis=0))
+        assert_near(taeda.fft.ifft(ours, dim=0).numpy(), np.fft.ifft(exact, axis=0))
+        for m in (2 * n - 2, 2 * n - 1):
+            assert_near(taeda.fft.irfft(ours, m, dim=0).numpy(), np.fft.irfft(exact, m, axis=0))
+        out = taeda.empty(neighbours, n, dtype=ours.dtype).T
+        taeda.fft.fft(ours, dim=0, out=out)
+        assert_near(out.numpy(), np.fft.fft(exact, axis=0))
+    exact = x.astype(np.float64)
+    assert_near(taeda.fft.rfft(taeda.from_numpy(x), dim=0).numpy(), np.fft.rfft(exact, axis=0))
+    assert_near(taeda.fft.fft(taeda.from_numpy(x), dim=0).numpy(), np.fft.fft(exact, axis=0))
+
+
+@pytest.mark.parametrize("n", [1000, 1009, 1 << 14, 1 << 20])
+def test_rounding_errors_grow_with_the_logarithm_of_the_length(n):
+    _, z = lines(1, n, np.float32)
+    exact = np.fft.fft(z.astype(np.complex128))
+    error = np.linalg.norm(taeda.fft.fft(taeda.from_numpy(z)).numpy() - exact)
+    chirps = (
+        3 if n == 1009 else 1
+    )  # a prime: several transforms, of numbers of several rounded products
+    assert error / np.linalg.norm(exact) < chirps * 5e-8 * np.log2(n) ** 0.5
 
 
 @pytest.mark.parametrize("dims", [(0,), (1,), (2, 0), (0, 1, 2)])

@@ -1,8 +1,8 @@
-// Discrete Fourier transforms of tensors, dimension by dimension (passes.h, plan.h).
+// Discrete Fourier transforms of tensors, dimension by dimension.
 //
-// Lines of a dimension are gathered, several at once, into split arrays where they are interleaved,
-// transformed there, and scattered. Real transforms of an even length n are complex ones of length
-// n / 2, whose elements are pairs of neighbours (Press et al., "Numerical Recipes", 12.3).
+// Transforms along a dimension with neighbours, and short ones, are done a vector's lanes at a
+// time; long lines one by one (kernels.h). Real transforms of an even length n are complex ones of
+// length n / 2, whose elements are pairs of neighbours (Press et al., "Numerical Recipes", 12.3).
 #include <algorithm>
 #include <cmath>
 #include <complex>
@@ -17,165 +17,235 @@
 namespace taeda::cpu {
 namespace {
 
-constexpr int64_t kCacheElements = 1 << 14;  // of the four arrays together
-constexpr int64_t kMostLines = 16;           // transformed together
-constexpr int64_t kChunk = 1 << 15;          // elements that a thread takes at once
+constexpr int64_t kChunk = 1 << 14;         // elements that a thread takes at once
+constexpr int64_t kThreadedLine = 1 << 15;  // elements of a line that threads share
 
-// Offsets of the lines along `dim` in two views that agree in the other dimensions.
+// Offsets of the lines along `dim` in two views that agree in the other dimensions. The last of
+// those is one that lines are neighbours in, if there is any.
 class Lines {
  public:
   Lines(const View& a, const View& b, int64_t dim) {
     for (int64_t d = 0; d < a.ndim(); d++) {
-      if (d == dim) continue;
-      sizes_.push_back(a.sizes[d]);
-      strides_[0].push_back(a.strides[d]);
-      strides_[1].push_back(b.strides[d]);
+      if (d == dim || a.sizes[d] == 1) continue;
+      dims_.push_back({a.sizes[d], a.strides[d], b.strides[d]});
       count *= a.sizes[d];
     }
+    std::stable_sort(dims_.begin(), dims_.end(),
+                     [](const Dim& x, const Dim& y) { return x.b > y.b; });
+    // Dimensions that lie in memory like one.
+    for (size_t d = dims_.size(); d-- > 1;) {
+      Dim &outer = dims_[d - 1], &inner = dims_[d];
+      if (outer.a != inner.a * inner.size || outer.b != inner.b * inner.size) continue;
+      outer = {outer.size * inner.size, inner.a, inner.b};
+      dims_.erase(d);
+    }
+    if (!dims_.empty() && dims_.back().a == 1 && dims_.back().b == 1)
+      neighbours = dims_.back().size;
   }
   void offsets(int64_t line, int64_t& a, int64_t& b) const {
     a = b = 0;
-    for (size_t d = sizes_.size(); d-- > 0;) {
-      const int64_t i = line % sizes_[d];
-      line /= sizes_[d];
-      a += i * strides_[0][d];
-      b += i * strides_[1][d];
+    for (size_t d = dims_.size(); d-- > 0;) {
+      const int64_t i = line % dims_[d].size;
+      line /= dims_[d].size;
+      a += i * dims_[d].a;
+      b += i * dims_[d].b;
     }
   }
   int64_t count = 1;
+  int64_t neighbours = 1;  // lines of such a group
 
  private:
-  DimVector sizes_, strides_[2];
+  struct Dim {
+    int64_t size, a, b;
+  };
+  SmallVector<Dim, 8> dims_;
 };
 
-// Working arrays of `lines` interleaved transforms.
+// Transforms along one dimension of `in`.
 template <class T>
-struct Work {
-  Work(const FftPlan<T>& plan, int64_t lines)
-      : each(plan.scratch() * lines),
-        memory(4 * each),
-        x{memory.data(), memory.data() + each},
-        y{x.re + 2 * each, x.re + 3 * each} {}
-  const int64_t each;
-  const Scratch<T> memory;
-  const Complexes<T> x, y;
+struct Transform {
+  const View& out;
+  const View& in;
+  int64_t dim;
+  FftKind kind;
+  bool backward;
+  T scale;
+
+  int64_t size() const { return kind == FftKind::kToReal ? out.sizes[dim] : in.sizes[dim]; }
+  int64_t outputs() const { return out.sizes[dim]; }
+  // A real transform of all n results has no pairs.
+  bool paired() const {
+    return kind != FftKind::kComplex && size() % 2 == 0 &&
+           (kind == FftKind::kToReal || outputs() < size());
+  }
+  // Numbers of T that an element is.
+  int64_t in_width() const { return kind == FftKind::kFromReal ? 1 : 2; }
+  int64_t out_width() const { return kind == FftKind::kToReal ? 1 : 2; }
+  int64_t in_stride() const { return in.strides[dim]; }
+  int64_t out_stride() const { return out.strides[dim]; }
+  const T* in_at(int64_t offset) const { return in.as<T>() + in_width() * offset; }
+  T* out_at(int64_t offset) const { return out.as<T>() + out_width() * offset; }
 };
 
-// For groups of lines: load(a, l, lines, x) brings the line at offset a into indices l, l + lines,
-// ... of x; save(z, l, lines, b) takes it from there. `backward`: the inverse transform.
-template <class T, class Load, class Save>
-void for_lines(const FftPlan<T>& plan, const Lines& lines, bool backward, const Load& load,
-               const Save& save) {
-  const int64_t most = std::clamp<int64_t>(kCacheElements / (4 * plan.scratch()), 1, kMostLines);
-  const int64_t groups = (lines.count + most - 1) / most;
-  const int64_t grain = std::max<int64_t>(1, kChunk / (plan.scratch() * most));
-  parallel_for(0, groups, grain, [&](int64_t begin, int64_t end) {
-    const Work<T> work(plan, most);
+// --- a vector's lanes of lines at a time
+// -----------------------------------------------------------
+
+template <class T>
+void run_lanes(const Transform<T>& t, FftPlan<T>& plan, const Lines& lines) {
+  const FftKernels<T>& kernels = fft_kernels<T>();
+  const int64_t lanes = kernels.lanes;
+  FftLanes<T> all{};
+  all.columns = plan.columns();
+  all.half_roots = t.paired() ? plan.half_roots() : nullptr;
+  all.kind = t.kind;
+  all.n = t.size();
+  all.outputs = t.outputs();
+  all.backward = t.backward;
+  all.scale = t.scale;
+  all.from_stride = t.in_width() * t.in_stride();
+  all.to_stride = t.out_width() * t.out_stride();
+  // Groups of neighbours, whose last may have fewer lines than there are lanes.
+  const int64_t inner = lines.neighbours >= lanes ? lines.neighbours : lines.count;
+  const int64_t each = (inner + lanes - 1) / lanes, outer = lines.count / inner;
+  const int64_t grain = std::max<int64_t>(1, kChunk / (plan.size() * lanes));
+  parallel_for(0, outer * each, grain, [&](int64_t begin, int64_t end) {
+    const Scratch<T> panel(2 * lanes * (std::max(plan.size(), t.size() / 2) + 1));
+    FftLanes<T> work = all;
     for (int64_t group = begin; group < end; group++) {
-      const int64_t first = group * most, n = std::min(most, lines.count - first);
-      int64_t a[kMostLines], b[kMostLines];
-      for (int64_t l = 0; l < n; l++) {
-        lines.offsets(first + l, a[l], b[l]);
-        load(a[l], l, n, work.x);
+      const int64_t first = group % each * lanes, line = group / each * inner + first;
+      work.count = std::min(lanes, inner - first);
+      work.neighbours = lines.neighbours >= lanes && work.count == lanes;
+      for (int64_t l = 0; l < (work.neighbours ? 1 : work.count); l++) {
+        int64_t a, b;
+        lines.offsets(line + l, a, b);
+        work.from[l] = t.in_at(a);
+        work.to[l] = t.out_at(b);
       }
-      const auto swapped = [](Complexes<T> z) { return Complexes<T>{z.im, z.re}; };
-      const Complexes<T> z = backward ? swapped(plan.run(swapped(work.x), swapped(work.y), n))
-                                      : plan.run(work.x, work.y, n);
-      for (int64_t l = 0; l < n; l++) save(z, l, n, b[l]);
+      kernels.run_lanes(work, panel.data());
     }
   });
 }
 
-template <class T>
-void complex_to_complex(const View& out, const View& in, int64_t dim, bool forward, T scale) {
-  using C = std::complex<T>;
-  const int64_t n = in.sizes[dim], from = in.strides[dim], to = out.strides[dim];
-  const auto plan = FftPlan<T>::of(n);
-  for_lines<T>(
-      *plan, Lines(in, out, dim), !forward,
-      [&](int64_t at, int64_t l, int64_t lines, Complexes<T> x) {
-        const C* p = in.as<C>() + at;
-        for (int64_t k = 0; k < n; k++) {
-          x.re[k * lines + l] = p[k * from].real();
-          x.im[k * lines + l] = p[k * from].imag();
-        }
-      },
-      [&](Complexes<T> z, int64_t l, int64_t lines, int64_t at) {
-        C* p = out.as<C>() + at;
-        for (int64_t k = 0; k < n; k++)
-          p[k * to] = C(scale * z.re[k * lines + l], scale * z.im[k * lines + l]);
-      });
+// --- line by line
+// ----------------------------------------------------------------------------------
+
+// A line's elements without gaps: n numbers or complex numbers.
+template <class C>
+void gather(const C* from, int64_t stride, int64_t n, C* to) {
+  for (int64_t k = 0; k < n; k++) to[k] = from[k * stride];
+}
+template <class C>
+void scatter(const C* from, int64_t n, C* to, int64_t stride) {
+  for (int64_t k = 0; k < n; k++) to[k * stride] = from[k];
 }
 
-// The transform of real numbers: of n, the first n / 2 + 1 elements or all.
+// One line of a transform: `line` has 2 (n + 1) numbers of working memory.
 template <class T>
-void real_to_complex(const View& out, const View& in, int64_t dim, T scale) {
+class LineRun {
   using C = std::complex<T>;
-  const int64_t n = in.sizes[dim], from = in.strides[dim], to = out.strides[dim], half = n / 2;
-  const bool even = n % 2 == 0 && out.sizes[dim] < n;  // by pairs
-  const auto plan = FftPlan<T>::of(even ? half : n);
-  const C* roots = even ? plan->half_roots() : nullptr;
-  for_lines<T>(
-      *plan, Lines(in, out, dim), false,
-      [&](int64_t at, int64_t l, int64_t lines, Complexes<T> x) {
-        const T* p = in.as<T>() + at;
-        for (int64_t k = 0; k < plan->size(); k++) {
-          x.re[k * lines + l] = p[(even ? 2 * k : k) * from];
-          x.im[k * lines + l] = even ? p[(2 * k + 1) * from] : T(0);
-        }
-      },
-      [&](Complexes<T> z, int64_t l, int64_t lines, int64_t at) {
-        C* p = out.as<C>() + at;
-        const auto value = [&](int64_t k) { return C(z.re[k * lines + l], z.im[k * lines + l]); };
-        for (int64_t k = 0; k < out.sizes[dim]; k++) {
-          if (!even) {
-            p[k * to] = scale * value(k);
-            continue;
-          }
-          const C here = value(k % half), mirrored = std::conj(value((half - k) % half));
-          const C odd = (here - mirrored) * roots[k];
-          p[k * to] = T(0.5) * scale * (here + mirrored + C(odd.imag(), -odd.real()));
-        }
-      });
+
+ public:
+  LineRun(const Transform<T>& t, FftPlan<T>& plan)
+      : t_(t), plan_(plan), roots_(t.paired() ? plan.half_roots() : nullptr) {}
+
+  int64_t scratch() const { return plan_.scratch() + 2 * (t_.size() + 1); }
+
+  void run(const T* in, T* out, T* scratch) const {
+    T* const line = scratch + plan_.scratch();
+    if (t_.kind == FftKind::kComplex) return complex(in, out, line, scratch);
+    if (t_.kind == FftKind::kFromReal)
+      return t_.paired() ? pairs_from_real(in, out, line, scratch)
+                         : from_real(in, out, line, scratch);
+    t_.paired() ? pairs_to_real(in, out, line, scratch) : to_real(in, out, line, scratch);
+  }
+
+ private:
+  static C* complexes(T* p) { return reinterpret_cast<C*>(p); }
+  static const C* complexes(const T* p) { return reinterpret_cast<const C*>(p); }
+  int64_t half() const { return t_.size() / 2; }
+  // `in`, or the copy of a line with gaps in `line`.
+  const T* complex_input(const T* in, int64_t n, T* line) const {
+    if (t_.in_stride() == 1) return in;
+    gather(complexes(in), t_.in_stride(), n, complexes(line));
+    return line;
+  }
+
+  void complex(const T* in, T* out, T* line, T* scratch) const {
+    const int64_t n = t_.size();
+    const T* from = complex_input(in, n, line);
+    T* const to = t_.out_stride() == 1 ? out : line;
+    plan_.run(from, to, t_.scale, t_.backward, scratch);
+    if (to == line) scatter(complexes(line), n, complexes(out), t_.out_stride());
+  }
+  void pairs_from_real(const T* in, T* out, T* line, T* scratch) const {
+    T* const to = t_.out_stride() == 1 ? out : line;
+    const T* from = in;
+    if (t_.in_stride() != 1) {
+      gather(in, t_.in_stride(), t_.size(), line);
+      from = line;
+    }
+    plan_.run(from, to, T(1), false, scratch);
+    mix(to, to, T(0.5) * t_.scale, false);
+    if (to == line) scatter(complexes(line), t_.outputs(), complexes(out), t_.out_stride());
+  }
+  void from_real(const T* in, T* out, T* line, T* scratch) const {
+    for (int64_t k = 0; k < t_.size(); k++) complexes(line)[k] = C(in[k * t_.in_stride()], 0);
+    plan_.run(line, line, t_.scale, false, scratch);
+    scatter(complexes(line), t_.outputs(), complexes(out), t_.out_stride());
+  }
+  void pairs_to_real(const T* in, T* out, T* line, T* scratch) const {
+    const T* from = complex_input(in, half() + 1, line);
+    // Pairs are read before either is written: `line` may be both.
+    mix(from, line, T(1), true);
+    T* const to = t_.out_stride() == 1 ? out : line;
+    plan_.run(line, to, t_.scale, true, scratch);
+    if (to == line) scatter(line, t_.size(), out, t_.out_stride());
+  }
+  void to_real(const T* in, T* out, T* line, T* scratch) const {
+    const int64_t n = t_.size();
+    C* const z = complexes(line);
+    z[0] = C(complexes(in)[0].real(), 0);
+    for (int64_t k = 1; 2 * k < n; k++) {
+      z[k] = complexes(in)[k * t_.in_stride()];
+      z[n - k] = std::conj(z[k]);
+    }
+    plan_.run(line, line, t_.scale, true, scratch);
+    for (int64_t k = 0; k < n; k++) out[k * t_.out_stride()] = line[2 * k];
+  }
+  void mix(const T* from, T* to, T scale, bool inverse) const {
+    const auto run = fft_kernels<T>().mix_pairs;
+    parallel_for(0, half() / 2 + 1, kThreadedLine / 2, [&](int64_t begin, int64_t end) {
+      run(from, to, half(), roots_, scale, inverse, begin, end);
+    });
+  }
+
+  const Transform<T>& t_;
+  const FftPlan<T>& plan_;
+  const T* const roots_;
+};
+
+template <class T>
+void run_lines(const Transform<T>& t, FftPlan<T>& plan, const Lines& lines) {
+  const LineRun<T> run(t, plan);
+  const auto some = [&](int64_t begin, int64_t end) {
+    const Scratch<T> scratch(run.scratch());
+    for (int64_t line = begin; line < end; line++) {
+      int64_t a, b;
+      lines.offsets(line, a, b);
+      run.run(t.in_at(a), t.out_at(b), scratch.data());
+    }
+  };
+  if (plan.size() >= kThreadedLine) return some(0, lines.count);
+  parallel_for(0, lines.count, std::max<int64_t>(1, kChunk / plan.size()), some);
 }
 
-// The real numbers whose transform begins with `in`; the imaginary parts of its element 0 and, for
-// an even length, of its last are taken for 0.
 template <class T>
-void complex_to_real(const View& out, const View& in, int64_t dim, T scale) {
-  using C = std::complex<T>;
-  const int64_t n = out.sizes[dim], from = in.strides[dim], to = out.strides[dim], half = n / 2;
-  const bool even = n % 2 == 0;
-  const auto plan = FftPlan<T>::of(even ? half : n);
-  const C* roots = even ? plan->half_roots() : nullptr;
-  for_lines<T>(
-      *plan, Lines(in, out, dim), true,
-      [&](int64_t at, int64_t l, int64_t lines, Complexes<T> x) {
-        const C* p = in.as<C>() + at;
-        const auto value = [&](int64_t k) {
-          const bool real = k == 0 || (even && k == half);
-          return real ? C(p[k * from].real(), 0) : p[k * from];
-        };
-        for (int64_t k = 0; k < plan->size(); k++) {
-          C z;
-          if (even) {
-            const C here = value(k), mirrored = std::conj(value(half - k));
-            const C odd = (here - mirrored) * std::conj(roots[k]);
-            z = here + mirrored + C(-odd.imag(), odd.real());
-          } else {
-            z = k <= half ? value(k) : std::conj(value(n - k));
-          }
-          x.re[k * lines + l] = z.real();
-          x.im[k * lines + l] = z.imag();
-        }
-      },
-      [&](Complexes<T> z, int64_t l, int64_t lines, int64_t at) {
-        T* p = out.as<T>() + at;
-        for (int64_t k = 0; k < plan->size(); k++) {
-          p[(even ? 2 * k : k) * to] = scale * z.re[k * lines + l];
-          if (even) p[(2 * k + 1) * to] = scale * z.im[k * lines + l];
-        }
-      });
+void run(const Transform<T>& t) {
+  const auto plan = FftPlan<T>::of(t.paired() ? t.size() / 2 : t.size());
+  const Lines lines(t.in, t.out, t.dim);
+  const bool panels = plan->columns() && lines.neighbours >= fft_kernels<T>().lanes;
+  if (plan->has_line() && !panels) return run_lines(t, *plan, lines);
+  run_lanes(t, *plan, lines);
 }
 
 // The factor of a normalization: 0 none, 1 the root of the number of elements, 2 the number.
@@ -199,7 +269,7 @@ void fft_c2c(const View& out, const View& self, IntSpan dim, int64_t normalizati
     using T = typename C::value_type;
     const T scale = static_cast<T>(factor(normalization, elements_along(out, dim)));
     for (size_t i = 0; i < dim.size(); i++)
-      complex_to_complex<T>(out, i ? out : self, dim[i], forward, i ? T(1) : scale);
+      run(Transform<T>{out, i ? out : self, dim[i], FftKind::kComplex, !forward, i ? T(1) : scale});
   });
 }
 
@@ -207,8 +277,9 @@ void fft_r2c(const View& out, const View& self, IntSpan dim, int64_t normalizati
   if (out.numel == 0) return;
   with_dtype<WideFloating>(self.dtype, [&]<class T>(T) {
     const T scale = static_cast<T>(factor(normalization, elements_along(self, dim)));
-    real_to_complex<T>(out, self, dim.back(), scale);
-    for (size_t i = 0; i + 1 < dim.size(); i++) complex_to_complex<T>(out, out, dim[i], true, T(1));
+    run(Transform<T>{out, self, dim.back(), FftKind::kFromReal, false, scale});
+    for (size_t i = 0; i + 1 < dim.size(); i++)
+      run(Transform<T>{out, out, dim[i], FftKind::kComplex, false, T(1)});
   });
 }
 
@@ -216,7 +287,8 @@ void fft_c2r(const View& out, const View& self, IntSpan dim, int64_t normalizati
   if (out.numel == 0) return;
   with_dtype<WideFloating>(out.dtype, [&]<class T>(T) {
     const T scale = static_cast<T>(factor(normalization, elements_along(out, dim)));
-    if (dim.size() == 1) return complex_to_real<T>(out, self, dim.back(), scale);
+    if (dim.size() == 1)
+      return run(Transform<T>{out, self, dim.back(), FftKind::kToReal, true, scale});
     // A dense copy that the other dimensions are transformed in.
     const Scratch<std::complex<T>> memory(self.numel);
     DimVector strides(self.ndim(), 1);
@@ -225,8 +297,8 @@ void fft_c2r(const View& out, const View& self, IntSpan dim, int64_t normalizati
     copy.data = memory.data();
     copy.strides = strides;
     for (size_t i = 0; i + 1 < dim.size(); i++)
-      complex_to_complex<T>(copy, i ? copy : self, dim[i], false, T(1));
-    complex_to_real<T>(out, copy, dim.back(), scale);
+      run(Transform<T>{copy, i ? copy : self, dim[i], FftKind::kComplex, true, T(1)});
+    run(Transform<T>{out, copy, dim.back(), FftKind::kToReal, true, scale});
   });
 }
 

@@ -1,0 +1,227 @@
+// Up to a vector's lanes of transforms at once, one in each lane (FftLanes).
+#if defined(TAEDA_KERNELS_CPU_FFT_LANES_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef TAEDA_KERNELS_CPU_FFT_LANES_INL_H_
+#undef TAEDA_KERNELS_CPU_FFT_LANES_INL_H_
+#else
+#define TAEDA_KERNELS_CPU_FFT_LANES_INL_H_
+#endif
+
+#include <algorithm>
+
+#include "kernels/cpu/fft/transpose-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace taeda::cpu::HWY_NAMESPACE {
+namespace {
+
+template <class T>
+class LanesRun {
+ public:
+  LanesRun(const FftLanes<T>& work, T* panel) : w_(work), z_(panel) {}
+
+  void run() {
+    const FftColumns<T>& columns = *w_.columns;
+    if (w_.neighbours && w_.kind == FftKind::kComplex && !columns.passes.empty()) {
+      run_passes(columns, SourceRows<T>(w_.from[0], w_.from_stride, w_.backward),
+                 PanelRows<T>(z_, false),
+                 ResultRows<T>(w_.to[0], w_.to_stride, w_.backward, w_.scale));
+      return;
+    }
+    load_all();
+    if (w_.kind == FftKind::kToReal) paired() ? mix_inputs() : mirror();
+    const PanelRows<T> rows(z_, w_.backward);
+    if (!columns.passes.empty()) run_passes(columns, rows, rows, rows);
+    if (w_.kind == FftKind::kFromReal && paired()) mix_results();
+    store_all();
+  }
+
+ private:
+  static constexpr int64_t kLanes = Vec<T>::size(), kRow = 2 * kLanes, kGroup = kBlock<T>;
+
+  bool paired() const { return w_.half_roots; }
+  T* row(int64_t k) const { return z_ + kRow * k; }
+  // Results in order; those of pairs have one more, behind the panel's others.
+  T* result(int64_t k) const {
+    return row(k < w_.columns->n ? w_.columns->row[static_cast<size_t>(k)] : k);
+  }
+
+  // --- memory to panel -------------------------------------------------------------------------
+
+  void load_all() {
+    const bool real = w_.kind == FftKind::kFromReal;
+    const int64_t rows = w_.kind == FftKind::kToReal ? w_.n / 2 + 1 : w_.columns->n;
+    if (w_.count < kLanes) std::fill(z_, z_ + kRow * rows, T(0));
+    // Where the real and the imaginary part of element k are.
+    const int64_t next = real && paired() ? 2 * w_.from_stride : w_.from_stride;
+    const int64_t imaginary = !real ? 1 : paired() ? w_.from_stride : -1;
+    if (w_.neighbours) return load_neighbours(rows, next, imaginary);
+    if (next == 2 && imaginary == 1) return load_lines(rows);
+    for (int64_t l = 0; l < w_.count; l++)
+      for (int64_t k = 0; k < rows; k++) {
+        const T* p = w_.from[l] + k * next;
+        row(k)[l] = *p;
+        row(k)[l + kLanes] = imaginary < 0 ? T(0) : p[imaginary];
+      }
+  }
+  void load_neighbours(int64_t rows, int64_t next, int64_t imaginary) {
+    for (int64_t k = 0; k < rows; k++) {
+      const T* p = w_.from[0] + k * next;
+      Vec<T> re(0), im(0);
+      if (w_.kind == FftKind::kFromReal) {
+        re = load(p);
+        if (imaginary >= 0) im = load(p + imaginary);
+      } else {
+        hn::LoadInterleaved2(typename Vec<T>::Tag(), p, re.raw, im.raw);
+      }
+      store(row(k), re);
+      store(row(k) + kLanes, im);
+    }
+  }
+  // Lines of complex numbers without gaps, a block's lanes at a time.
+  void load_lines(int64_t rows) {
+    for (int64_t l = 0; l < w_.count; l += kGroup) {
+      const T* from[kGroup];
+      for (int64_t t = 0; t < kGroup; t++) from[t] = w_.from[std::min(l + t, w_.count - 1)];
+      if (rows < kLanes) {
+        for (int64_t k = 0; k < rows; k++)
+          for (int64_t t = 0; t < kGroup; t++) {
+            row(k)[l + t] = from[t][2 * k];
+            row(k)[l + t + kLanes] = from[t][2 * k + 1];
+          }
+        continue;
+      }
+      for (int64_t k = 0; k < rows; k += kLanes) {
+        const int64_t first = std::min(k, rows - kLanes);
+        Vec<T> re[kGroup], im[kGroup];
+#pragma GCC unroll 4
+        for (int64_t t = 0; t < kGroup; t++) {
+          const Value<T> a = load_pairs(from[t] + 2 * first);
+          re[t] = a.re;
+          im[t] = a.im;
+        }
+        store_columns(re, row(first) + l, kRow);
+        store_columns(im, row(first) + l + kLanes, kRow);
+      }
+    }
+  }
+
+  // --- panel to memory -------------------------------------------------------------------------
+
+  void store_all() {
+    const bool real = w_.kind == FftKind::kToReal;
+    const T scale = w_.kind == FftKind::kFromReal && paired() ? T(1) : w_.scale;
+    const int64_t rows = real && paired() ? w_.n / 2 : w_.outputs;
+    const int64_t next = real && paired() ? 2 * w_.to_stride : w_.to_stride;
+    const int64_t imaginary = !real ? 1 : paired() ? w_.to_stride : -1;
+    if (w_.neighbours) return store_neighbours(rows, scale, next, imaginary);
+    if (next == 2 && imaginary == 1) return store_lines(rows, scale);
+    for (int64_t k = 0; k < rows; k++) {
+      const T* from = result(k);
+      for (int64_t l = 0; l < w_.count; l++) {
+        T* p = w_.to[l] + k * next;
+        *p = scale * from[l];
+        if (imaginary >= 0) p[imaginary] = scale * from[l + kLanes];
+      }
+    }
+  }
+  void store_neighbours(int64_t rows, T scale, int64_t next, int64_t imaginary) {
+    for (int64_t k = 0; k < rows; k++) {
+      const Value<T> a = get(result(k)).times(Vec<T>(scale));
+      T* p = w_.to[0] + k * next;
+      if (w_.kind == FftKind::kToReal) {
+        store(p, a.re);
+        if (imaginary >= 0) store(p + imaginary, a.im);
+      } else {
+        hn::StoreInterleaved2(a.re.raw, a.im.raw, typename Vec<T>::Tag(), p);
+      }
+    }
+  }
+  void store_lines(int64_t rows, T scale) {
+    if (rows < kGroup) {
+      for (int64_t k = 0; k < rows; k++)
+        for (int64_t l = 0; l < w_.count; l++) {
+          w_.to[l][2 * k] = scale * result(k)[l];
+          w_.to[l][2 * k + 1] = scale * result(k)[l + kLanes];
+        }
+      return;
+    }
+    for (int64_t k = 0; k < rows; k += kGroup) {
+      const int64_t first = std::min(k, rows - kGroup);
+      Vec<T> re[kGroup], im[kGroup];
+#pragma GCC unroll 4
+      for (int64_t t = 0; t < kGroup; t++) {
+        const Value<T> a = get(result(first + t)).times(Vec<T>(scale));
+        re[t] = a.re;
+        im[t] = a.im;
+      }
+      transpose_blocks(re);
+      transpose_blocks(im);
+#pragma GCC unroll 4
+      for (int64_t t = 0; t < kGroup; t++) {
+        interleave_blocks(re[t], im[t]);
+        store_line_blocks(re[t], t, 2 * first);
+        store_line_blocks(im[t], t, 2 * first + kGroup);
+      }
+    }
+  }
+  // Block i goes to the line of lane kGroup i + t.
+  TD_FN void store_line_blocks(Vec<T> blocks, int64_t t, int64_t at) {
+    for_blocks<0>(typename Vec<T>::Tag(), blocks.raw,
+                  [&](int64_t block, auto d, auto part) HWY_ATTR {
+                    const int64_t l = kGroup * block + t;
+                    if (l < w_.count) hn::StoreU(part, d, w_.to[l] + at);
+                  });
+  }
+
+  // --- transforms of n real numbers by n / 2 pairs (Press et al., "Numerical Recipes", 12.3) -----
+
+  static TD_FN Value<T> get(const T* row) { return {load(row), load(row + kLanes)}; }
+  static TD_FN void put(T* row, Value<T> a) {
+    store(row, a.re);
+    store(row + kLanes, a.im);
+  }
+  // mix_pairs() of kernels.h, of two rows.
+  void mix(T* a_row, T* b_row, Value<T> root, T s) {
+    const Value<T> a = get(a_row), b = get(b_row);
+    const Vec<T> scale(s);
+    const Value<T> even = Value<T>{a.re + b.re, a.im - b.im}.times(scale);
+    const Value<T> odd = Value<T>{a.re - b.re, a.im + b.im}.times(scale) * root;
+    put(a_row, even + odd);
+    put(b_row, {even.re - odd.re, odd.im - even.im});
+  }
+  void mix_results() {
+    const int64_t half = w_.n / 2;
+    const Value<T> first = get(row(0));
+    const Vec<T> scale(w_.scale);
+    put(row(half), {(first.re - first.im) * scale, Vec<T>(0)});
+    put(row(0), {(first.re + first.im) * scale, Vec<T>(0)});
+    for (int64_t k = 1; 2 * k <= half; k++)
+      mix(result(k), result(half - k),
+          {Vec<T>(w_.half_roots[2 * k]), Vec<T>(w_.half_roots[2 * k + 1])}, T(0.5) * w_.scale);
+  }
+  void mix_inputs() {
+    const int64_t half = w_.n / 2;
+    const Vec<T> a = load(row(0)), b = load(row(half));
+    put(row(0), {a + b, a - b});
+    for (int64_t k = 1; 2 * k <= half; k++)
+      mix(row(k), row(half - k), {Vec<T>(w_.half_roots[2 * k]), Vec<T>(-w_.half_roots[2 * k + 1])},
+          T(1));
+  }
+  // The other half of a spectrum of real numbers, of an odd length.
+  void mirror() {
+    store(row(0) + kLanes, Vec<T>(0));
+    for (int64_t k = 1; 2 * k < w_.n; k++) {
+      const Value<T> a = get(row(k));
+      put(row(w_.n - k), {a.re, -a.im});
+    }
+  }
+
+  const FftLanes<T>& w_;
+  T* const z_;
+};
+
+}  // namespace
+}  // namespace taeda::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // TAEDA_KERNELS_CPU_FFT_LANES_INL_H_
