@@ -45,8 +45,8 @@ class Lines {
   void offsets(int64_t line, int64_t& a, int64_t& b) const {
     a = b = 0;
     for (size_t d = dims_.size(); d-- > 0;) {
-      const int64_t i = line % dims_[d].size;
-      line /= dims_[d].size;
+      const int64_t i = d ? line % dims_[d].size : line;  // divisions count for short lines
+      if (d) line /= dims_[d].size;
       a += i * dims_[d].a;
       b += i * dims_[d].b;
     }
@@ -178,15 +178,15 @@ class LineRun {
     if (to == line) scatter(complexes(line), n, complexes(out), t_.out_stride());
   }
   void pairs_from_real(const T* in, T* out, T* line, T* scratch) const {
-    T* const to = t_.out_stride() == 1 ? out : line;
     const T* from = in;
     if (t_.in_stride() != 1) {
       gather(in, t_.in_stride(), t_.size(), line);
       from = line;
     }
-    plan_.run(from, to, T(1), false, scratch);
-    mix(to, to, T(0.5) * t_.scale, false);
-    if (to == line) scatter(complexes(line), t_.outputs(), complexes(out), t_.out_stride());
+    plan_.run(from, line, T(1), false, scratch);
+    const bool dense = t_.out_stride() == 1;
+    mix(line, dense ? out : line, T(0.5) * t_.scale, false);
+    if (!dense) scatter(complexes(line), t_.outputs(), complexes(out), t_.out_stride());
   }
   void from_real(const T* in, T* out, T* line, T* scratch) const {
     for (int64_t k = 0; k < t_.size(); k++) complexes(line)[k] = C(in[k * t_.in_stride()], 0);
@@ -261,6 +261,31 @@ int64_t elements_along(const View& v, IntSpan dims) {
   return n;
 }
 
+// f(out, in) for slices of the first dimension, if it is not transformed, that stay in the second
+// cache from one dimension's transform to the next.
+template <class F>
+void over_slices(const View& out, const View& in, IntSpan dims, const F& f) {
+  constexpr int64_t kSlice = 1 << 19;  // bytes
+  const int64_t count = out.ndim() ? out.sizes[0] : 0;
+  const bool kept = std::find(dims.begin(), dims.end(), 0) == dims.end();
+  if (dims.size() < 2 || !kept || count < 2) return f(out, in);
+  const int64_t bytes = out.numel / count * item_size(out.dtype);
+  const int64_t each = std::max<int64_t>(1, kSlice / std::max<int64_t>(1, bytes));
+  for (int64_t begin = 0; begin < count; begin += each) {
+    const int64_t n = std::min(each, count - begin);
+    DimVector out_sizes(out.sizes), in_sizes(in.sizes);
+    out_sizes[0] = in_sizes[0] = n;
+    const auto slice = [&](const View& v, const DimVector& sizes) {
+      View part = v;
+      part.data = v.as<char>() + begin * v.strides[0] * item_size(v.dtype);
+      part.sizes = sizes;
+      part.numel = v.numel / count * n;
+      return part;
+    };
+    f(slice(out, out_sizes), slice(in, in_sizes));
+  }
+}
+
 }  // namespace
 
 void fft_c2c(const View& out, const View& self, IntSpan dim, int64_t normalization, bool forward) {
@@ -268,8 +293,10 @@ void fft_c2c(const View& out, const View& self, IntSpan dim, int64_t normalizati
   with_dtype<ComplexTypes>(self.dtype, [&]<class C>(C) {
     using T = typename C::value_type;
     const T scale = static_cast<T>(factor(normalization, elements_along(out, dim)));
-    for (size_t i = 0; i < dim.size(); i++)
-      run(Transform<T>{out, i ? out : self, dim[i], FftKind::kComplex, !forward, i ? T(1) : scale});
+    over_slices(out, self, dim, [&](const View& to, const View& from) {
+      for (size_t i = 0; i < dim.size(); i++)
+        run(Transform<T>{to, i ? to : from, dim[i], FftKind::kComplex, !forward, i ? T(1) : scale});
+    });
   });
 }
 
@@ -277,9 +304,11 @@ void fft_r2c(const View& out, const View& self, IntSpan dim, int64_t normalizati
   if (out.numel == 0) return;
   with_dtype<WideFloating>(self.dtype, [&]<class T>(T) {
     const T scale = static_cast<T>(factor(normalization, elements_along(self, dim)));
-    run(Transform<T>{out, self, dim.back(), FftKind::kFromReal, false, scale});
-    for (size_t i = 0; i + 1 < dim.size(); i++)
-      run(Transform<T>{out, out, dim[i], FftKind::kComplex, false, T(1)});
+    over_slices(out, self, dim, [&](const View& to, const View& from) {
+      run(Transform<T>{to, from, dim.back(), FftKind::kFromReal, false, scale});
+      for (size_t i = 0; i + 1 < dim.size(); i++)
+        run(Transform<T>{to, to, dim[i], FftKind::kComplex, false, T(1)});
+    });
   });
 }
 

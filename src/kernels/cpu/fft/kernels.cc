@@ -60,7 +60,11 @@ void step_down(const FftMatrix<T>& matrix, const T* in, T* panel, T* transposed,
   const PanelRows<T> rows(panel, false);
   for (int64_t b = begin; b < end; b++) {
     const int64_t column = std::min(b * kLanes, n2 - kLanes);
-    run_passes(matrix.down, SourceRows<T>(in + 2 * column, 2 * n2, backward), rows, rows);
+    const T* const first = in + 2 * column;
+    if (backward)
+      run_passes(matrix.down, SourceRows<T, false>(first, 2 * n2, true), rows, rows);
+    else
+      run_passes(matrix.down, SourceRows<T, true>(first, 2 * n2, false), rows, rows);
     if (matrix.start.empty())
       transpose_panel<T, true>(matrix, panel, transposed, b, column);
     else
@@ -76,7 +80,11 @@ void step_across(const FftMatrix<T>& matrix, T* transposed, T* out, T scale, boo
   for (int64_t k = begin; k < end; k++) {
     const PanelRows<T> rows(transposed + k * n2 * kRow, false);
     const int64_t first = std::min(k * kLanes, n1 - kLanes);
-    run_passes(matrix.across, rows, rows, ResultRows<T>(out + 2 * first, 2 * n1, backward, scale));
+    T* const to = out + 2 * first;
+    if (backward || scale != 1)
+      run_passes(matrix.across, rows, rows, ResultRows<T, false>(to, 2 * n1, backward, scale));
+    else
+      run_passes(matrix.across, rows, rows, ResultRows<T, true>(to, 2 * n1, false, scale));
   }
 }
 
@@ -107,27 +115,35 @@ void mix_pair(const T* in, T* out, int64_t half, const T* roots, T s, bool inver
   to_b[1] = odd_i - ei;
 }
 
+// size() pairs from k on.
+template <class T>
+TD_FN void mix_vector(const T* in, T* out, int64_t half, const T* roots, Vec<T> s, Vec<T> sign,
+                      int64_t k) {
+  const typename Vec<T>::Tag d;
+  const int64_t last = half - (k + Vec<T>::size() - 1);
+  Value<T> root = load_pairs(roots + 2 * k);
+  root.im = root.im * sign;
+  const Value<T> a = load_pairs(in + 2 * k), reversed = load_pairs(in + 2 * last);
+  const Value<T> b{hn::Reverse(d, reversed.re.raw), hn::Reverse(d, reversed.im.raw)};
+  const Value<T> even = Value<T>{a.re + b.re, a.im - b.im}.times(s);
+  const Value<T> odd = Value<T>{a.re - b.re, a.im + b.im}.times(s) * root;
+  const Value<T> other{even.re - odd.re, odd.im - even.im};
+  store_pairs(out + 2 * k, even + odd);
+  store_pairs(out + 2 * last, Value<T>{hn::Reverse(d, other.re.raw), hn::Reverse(d, other.im.raw)});
+}
+
 template <class T>
 void mix_pairs(const T* in, T* out, int64_t half, const T* roots, T s, bool inverse, int64_t begin,
                int64_t end) {
   constexpr int64_t kLanes = Vec<T>::size();
-  const typename Vec<T>::Tag d;
   const Vec<T> scale(s), sign(inverse ? -1 : 1);
   int64_t k = begin;
   if (k == 0 && k < end) mix_pair(in, out, half, roots, s, inverse, k++);
-  for (; k + kLanes <= end && 2 * (k + kLanes - 1) < half; k += kLanes) {
-    const int64_t last = half - (k + kLanes - 1);
-    Value<T> root = load_pairs(roots + 2 * k);
-    root.im = root.im * sign;
-    const Value<T> a = load_pairs(in + 2 * k), reversed = load_pairs(in + 2 * last);
-    const Value<T> b{hn::Reverse(d, reversed.re.raw), hn::Reverse(d, reversed.im.raw)};
-    const Value<T> even = Value<T>{a.re + b.re, a.im - b.im}.times(scale);
-    const Value<T> odd = Value<T>{a.re - b.re, a.im + b.im}.times(scale) * root;
-    const Value<T> other{even.re - odd.re, odd.im - even.im};
-    store_pairs(out + 2 * k, even + odd);
-    store_pairs(out + 2 * last,
-                Value<T>{hn::Reverse(d, other.re.raw), hn::Reverse(d, other.im.raw)});
-  }
+  const int64_t first = k;
+  for (; k + kLanes <= end && 2 * (k + kLanes - 1) < half; k += kLanes)
+    mix_vector(in, out, half, roots, scale, sign, k);
+  if (k < end && in != out && end - kLanes >= first)  // some pairs a second time
+    return mix_vector(in, out, half, roots, scale, sign, end - kLanes);
   for (; k < end; k++) mix_pair(in, out, half, roots, s, inverse, k);
 }
 

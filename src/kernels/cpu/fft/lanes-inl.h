@@ -22,9 +22,7 @@ class LanesRun {
   void run() {
     const FftColumns<T>& columns = *w_.columns;
     if (w_.neighbours && w_.kind == FftKind::kComplex && !columns.passes.empty()) {
-      run_passes(columns, SourceRows<T>(w_.from[0], w_.from_stride, w_.backward),
-                 PanelRows<T>(z_, false),
-                 ResultRows<T>(w_.to[0], w_.to_stride, w_.backward, w_.scale));
+      !w_.backward&& w_.scale == 1 ? run_neighbours<true>() : run_neighbours<false>();
       return;
     }
     load_all();
@@ -37,6 +35,13 @@ class LanesRun {
 
  private:
   static constexpr int64_t kLanes = Vec<T>::size(), kRow = 2 * kLanes, kGroup = kBlock<T>;
+
+  template <bool kPlain>
+  void run_neighbours() {
+    run_passes(*w_.columns, SourceRows<T, kPlain>(w_.from[0], w_.from_stride, w_.backward),
+               PanelRows<T>(z_, false),
+               ResultRows<T, kPlain>(w_.to[0], w_.to_stride, w_.backward, w_.scale));
+  }
 
   bool paired() const { return w_.half_roots; }
   T* row(int64_t k) const { return z_ + kRow * k; }

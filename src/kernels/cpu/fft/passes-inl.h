@@ -58,8 +58,9 @@ struct PanelRows {
   }
 };
 
-// Rows of complex numbers in memory, `row` numbers of T apart, and rows that results go to.
-template <class T>
+// Rows of complex numbers in memory, `row` numbers of T apart, and rows that results go to. kPlain:
+// as they are, for the forward transform without a scale.
+template <class T, bool kPlain>
 struct SourceRows {
   const T* p;
   int64_t row;
@@ -67,9 +68,12 @@ struct SourceRows {
   SourceRows(const T* p, int64_t row, bool backward)
       : p(p), row(row), swapped{Vec<T>(backward ? 1 : 0) > Vec<T>(0)} {}
   TD_FN int64_t stride() const { return row; }
-  TD_FN Value<T> get(int64_t at) const { return swap_if(swapped, load_pairs(p + at)); }
+  TD_FN Value<T> get(int64_t at) const {
+    const Value<T> a = load_pairs(p + at);
+    return kPlain ? a : swap_if(swapped, a);
+  }
 };
-template <class T>
+template <class T, bool kPlain>
 struct ResultRows {
   static constexpr bool kResults = true;
   T* p;
@@ -80,7 +84,7 @@ struct ResultRows {
       : p(p), row(row), swapped{Vec<T>(backward ? 1 : 0) > Vec<T>(0)}, scale(scale) {}
   TD_FN int64_t stride() const { return row; }
   TD_FN void put(int64_t at, Value<T> a) const {
-    store_pairs(p + at, swap_if(swapped, a).times(scale));
+    store_pairs(p + at, kPlain ? a : swap_if(swapped, a).times(scale));
   }
 };
 
