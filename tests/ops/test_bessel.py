@@ -75,3 +75,15 @@ def test_out_and_strides():
     out = taeda.empty(4, 3)
     assert taeda.special.bessel_j0(x, out=out) is out
     np.testing.assert_allclose(out.numpy(), special.j0(x.numpy()), rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", [name for name in TRUTHS if "bessel" in name])
+def test_floats_are_off_by_an_ulp_at_most(name):
+    rng = np.random.default_rng(0)
+    for low, high in [(1e-3, 2), (2, 8), (8, 80)]:
+        x = rng.uniform(low, high, 2000).astype("float32")
+        truth = TRUTHS[name](x.astype("float64"))
+        ours = getattr(taeda.special, name)(taeda.from_numpy(x)).numpy().astype("float64")
+        ulps = np.abs(ours - truth) / np.spacing(np.abs(truth).astype("float32"))
+        limit = 1 if "_i" not in name else 4  # e^x and a fit of I_n(x) e^-x, each rounded
+        assert ulps[np.abs(truth) > 1e-30].max() <= limit

@@ -1,11 +1,14 @@
 // Bessel and Airy functions by their names in torch.special, for contiguous float and double
 // tensors, computed in double.
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <numbers>
+#include <optional>
 
 #include "base/parallel.h"
 #include "core/with_dtype.h"
+#include "kernels/cpu/pointwise/bessel.h"
 #include "kernels/cpu/simd/special.h"
 #include "kernels/view.h"
 #include "taeda/error.h"
@@ -116,16 +119,17 @@ double airy_ai(double x, double precision) {
 struct Named {
   std::string_view name;
   double (*function)(double x, double precision);
+  std::optional<BesselFunction> single = {};  // what computes floats, if not the function
 };
 constexpr std::array kFunctions = {
-    Named{"bessel_j0", j0},
-    Named{"bessel_j1", j1},
-    Named{"bessel_y0", y0},
-    Named{"bessel_y1", y1},
-    Named{"modified_bessel_k0", k0},
-    Named{"modified_bessel_k1", k1},
-    Named{"scaled_modified_bessel_k0", scaled_k0},
-    Named{"scaled_modified_bessel_k1", scaled_k1},
+    Named{"bessel_j0", j0, BesselFunction::kJ0},
+    Named{"bessel_j1", j1, BesselFunction::kJ1},
+    Named{"bessel_y0", y0, BesselFunction::kY0},
+    Named{"bessel_y1", y1, BesselFunction::kY1},
+    Named{"modified_bessel_k0", k0, BesselFunction::kK0},
+    Named{"modified_bessel_k1", k1, BesselFunction::kK1},
+    Named{"scaled_modified_bessel_k0", scaled_k0, BesselFunction::kScaledK0},
+    Named{"scaled_modified_bessel_k1", scaled_k1, BesselFunction::kScaledK1},
     Named{"spherical_bessel_j0", spherical_j0},
     Named{"airy_ai", airy_ai},
 };
@@ -140,6 +144,14 @@ void special_function(const View& result, const View& self, std::string_view nam
     const T* const x = self.as<T>();
     T* const out = result.as<T>();
     const double precision = std::is_same_v<T, float> ? 1e-9 : 1e-17;  // of terms left out
+    if constexpr (std::is_same_v<T, float>) {
+      if (named->single) {
+        parallel_for(0, self.numel, 2048, [&](int64_t begin, int64_t end) {
+          bessel(*named->single, x + begin, out + begin, end - begin);
+        });
+        return;
+      }
+    }
     parallel_for(0, self.numel, 256, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; i++)
         out[i] = static_cast<T>(named->function(static_cast<double>(x[i]), precision));

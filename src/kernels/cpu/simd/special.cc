@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <initializer_list>
+#include <cstddef>
 #include <limits>
 #include <numbers>
 #include <optional>
@@ -12,6 +12,7 @@ namespace taeda::cpu::special {
 namespace {
 
 constexpr double kPi = 3.14159265358979323846;
+constexpr double kFloatPrecision = 1e-10;  // of terms left out, where the sum is rounded to float
 
 // -pi cot(pi x), with the angle reduced exactly before it is multiplied by pi.
 double reflected_cotangent(double x) { return -kPi / std::tan(kPi * (x - std::round(x))); }
@@ -61,7 +62,9 @@ float trigamma(float x) { return static_cast<float>(trigamma(static_cast<double>
 // The first terms one by one, until the Euler-Maclaurin formula holds for the rest [DLMF 25.11.28]:
 // sum_{k<n} (q+k)^-s + w^(1-s) / (s-1) + w^-s / 2 + sum_j B_2j/(2j)! s (s+1) ... (s+2j-2)
 // w^(1-s-2j) with w = q + n.
-double zeta(double s, double q) {
+namespace {
+
+double zeta(double s, double q, double least, double precision) {
   if (s == 1) return kInf;
   if (s < 1 || std::isnan(q)) return kNaN;
   if (q <= 0) {
@@ -71,10 +74,10 @@ double zeta(double s, double q) {
   if (std::isnan(s)) return kNaN;
   if (s == kInf || q == kInf) return q < 1 ? kInf : q == 1 ? 1 : kNaN;  // as PyTorch, for 0
   double sum = 0, w = q;
-  for (; w < s + 10; w += 1) {  // eight terms of the formula are 2e-15 off from there on
+  for (; w < least; w += 1) {
     const double term = std::pow(w, -s);
     sum += term;
-    if (w > 0 && term <= 1e-17 * sum) return sum;
+    if (w > 0 && term <= precision * sum) return sum;
   }
   constexpr double kBernoulli[] = {1. / 12,          -1. / 720,
                                    1. / 30240,       -1. / 1209600,
@@ -89,8 +92,13 @@ double zeta(double s, double q) {
   }
   return sum;
 }
+
+}  // namespace
+
+// Eight terms of the formula are 2e-15 off from w = s + 10 on, 5e-10 from s / 2 + 4 on.
+double zeta(double s, double q) { return zeta(s, q, s + 10, 1e-17); }
 float zeta(float s, float q) {
-  return static_cast<float>(zeta(static_cast<double>(s), static_cast<double>(q)));
+  return static_cast<float>(zeta(s, q, 0.5 * static_cast<double>(s) + 4, kFloatPrecision));
 }
 
 namespace {
@@ -108,14 +116,14 @@ double gamma_term(double a, double x) {
 }
 
 // P(a, x) by its power series [A&S 6.5.29].
-double igamma_series(double a, double x) {
+double igamma_series(double a, double x, double precision) {
   double term = 1, sum = 1;
-  for (double n = 1; term > sum * kEpsilon; n++) sum += term *= x / (a + n);
+  for (double n = 1; term > sum * precision; n++) sum += term *= x / (a + n);
   return gamma_term(a, x) * sum;
 }
 
 // Q(a, x) by its continued fraction [A&S 6.5.31], evaluated by Lentz' algorithm.
-double igammac_fraction(double a, double x) {
+double igammac_fraction(double a, double x, double precision) {
   double b = x + 1 - a, c = 1 / kEpsilon / kEpsilon, d = 1 / b, product = d;
   for (double n = 1; n < 1e5; n++) {
     const double numerator = -n * (n - a);
@@ -123,7 +131,7 @@ double igammac_fraction(double a, double x) {
     d = 1 / (numerator * d + b);
     c = b + numerator / c;
     product *= c * d;
-    if (std::abs(c * d - 1) <= kEpsilon) break;
+    if (std::abs(c * d - 1) <= precision) break;
   }
   return gamma_term(a, x) * a * product;
 }
@@ -163,25 +171,29 @@ std::optional<double> igamma_at_edge(double a, double x) {
 
 constexpr double kUniform = 1e6;  // the other methods take some sqrt(a) steps
 
-}  // namespace
-
-double igamma(double a, double x) {
-  if (const auto value = igamma_at_edge(a, x)) return *value;
-  if (a > kUniform) return 1 - igammac_uniform(a, x);
-  return x <= 1 || x <= a ? igamma_series(a, x) : 1 - igammac(a, x);
-}
-float igamma(float a, float x) {
-  return static_cast<float>(igamma(static_cast<double>(a), static_cast<double>(x)));
-}
-
-double igammac(double a, double x) {
+double igammac(double a, double x, double precision) {
   if (const auto value = igamma_at_edge(a, x)) return 1 - *value;
   if (a > kUniform) return igammac_uniform(a, x);
-  if (x > 1.1) return x < a ? 1 - igamma_series(a, x) : igammac_fraction(a, x);
-  return x < a ? 1 - igamma_series(a, x) : igammac_small(a, x);
+  if (x < a) return 1 - igamma_series(a, x, precision);
+  return x > 1.1 ? igammac_fraction(a, x, precision) : igammac_small(a, x);
 }
+double igamma(double a, double x, double precision) {
+  if (const auto value = igamma_at_edge(a, x)) return *value;
+  if (a > kUniform) return 1 - igammac_uniform(a, x);
+  return x <= 1 || x <= a ? igamma_series(a, x, precision) : 1 - igammac(a, x, precision);
+}
+
+}  // namespace
+
+double igamma(double a, double x) { return igamma(a, x, kEpsilon); }
+float igamma(float a, float x) {
+  return static_cast<float>(
+      igamma(static_cast<double>(a), static_cast<double>(x), kFloatPrecision));
+}
+double igammac(double a, double x) { return igammac(a, x, kEpsilon); }
 float igammac(float a, float x) {
-  return static_cast<float>(igammac(static_cast<double>(a), static_cast<double>(x)));
+  return static_cast<float>(
+      igammac(static_cast<double>(a), static_cast<double>(x), kFloatPrecision));
 }
 
 double erfcx(double x) {
@@ -221,28 +233,42 @@ double ndtri(double p) {
 
 namespace {
 
-double polynomial(double x, std::initializer_list<double> coefficients) {
-  double sum = 0;
-  for (const double c : coefficients) sum = sum * x + c;
-  return sum;
+// c[0] + c[1] x + ..., even and odd powers apart: half as many steps that wait for each other.
+template <size_t n>
+double polynomial(double x, const double (&c)[n]) {
+  const double z = x * x;
+  double even = n % 2 ? c[n - 1] : 0, odd = 0;
+#pragma GCC unroll 16
+  for (size_t i = n / 2 * 2; i >= 2; i -= 2) {
+    even = even * z + c[i - 2];
+    odd = odd * z + c[i - 1];
+  }
+  return even + x * odd;
 }
+
+constexpr double kTailTop[] = {2.938163982698783e+00,  4.374664141464968e+00,
+                               -2.549732539343734e+00, -2.400758277161838e+00,
+                               -3.223964580411365e-01, -7.784894002430293e-03};
+constexpr double kTailBottom[] = {1, 3.754408661907416e+00, 2.445134137142996e+00,
+                                  3.224671290700398e-01, 7.784695709041462e-03};
+constexpr double kMiddleTop[] = {2.506628277459239e+00, -3.066479806614716e+01,
+                                 1.383577518672690e+02, -2.759285104469687e+02,
+                                 2.209460984245205e+02, -3.969683028665376e+01};
+constexpr double kMiddleBottom[] = {1,
+                                    -1.328068155288572e+01,
+                                    6.680131188771972e+01,
+                                    -1.556989798598866e+02,
+                                    1.615858368580409e+02,
+                                    -5.447609879822406e+01};
 
 // Rational functions of p - 1/2 and, in the tails, of sqrt(-2 log p), good to 1.2e-9 [Acklam 2003].
 double rational_ndtri(double p) {
-  if (p > 0.5) return -rational_ndtri(1 - p);
-  if (p < 0.02425) {
-    const double t = std::sqrt(-2 * std::log(p));
-    return polynomial(t, {-7.784894002430293e-03, -3.223964580411365e-01, -2.400758277161838e+00,
-                          -2.549732539343734e+00, 4.374664141464968e+00, 2.938163982698783e+00}) /
-           polynomial(t, {7.784695709041462e-03, 3.224671290700398e-01, 2.445134137142996e+00,
-                          3.754408661907416e+00, 1});
-  }
-  const double q = p - 0.5, r = q * q;
-  return q *
-         polynomial(r, {-3.969683028665376e+01, 2.209460984245205e+02, -2.759285104469687e+02,
-                        1.383577518672690e+02, -3.066479806614716e+01, 2.506628277459239e+00}) /
-         polynomial(r, {-5.447609879822406e+01, 1.615858368580409e+02, -1.556989798598866e+02,
-                        6.680131188771972e+01, -1.328068155288572e+01, 1});
+  const double q = p - 0.5;
+  if (std::abs(q) <= 0.47575)
+    return q * polynomial(q * q, kMiddleTop) / polynomial(q * q, kMiddleBottom);
+  const double t = std::sqrt(-2 * std::log(q < 0 ? p : 1 - p));
+  const double tail = polynomial(t, kTailTop) / polynomial(t, kTailBottom);
+  return q < 0 ? tail : -tail;
 }
 
 }  // namespace
@@ -255,33 +281,58 @@ float ndtri(float p) {
 namespace {
 
 // I_n(x) e^-x for x >= 0: the power series [A&S 9.6.10], whose terms are positive, or the
-// asymptotic one [A&S 9.7.1], whose smallest term is about e^-2x. Both up to terms of relative size
-// `precision`.
-double bessel_ie(int n, double x, double precision) {
+// asymptotic one [A&S 9.7.1], whose smallest term is about e^-2x.
+double bessel_ie(int n, double x) {
   if (x == 0) return n == 0;
   double term = 1, sum = 1;
   if (x < 20) {
     const double quarter = x * x / 4;
-    for (int k = 1; term > sum * precision; k++) sum += term *= quarter / (k * (k + n));
+    for (int k = 1; term > sum * kEpsilon; k++) sum += term *= quarter / (k * (k + n));
     return sum * (n == 0 ? 1 : x / 2) * std::exp(-x);
   }
-  for (int k = 1; k < 40 && std::abs(term) > precision; k++)
+  for (int k = 1; k < 40 && std::abs(term) > kEpsilon; k++)
     sum += term *= ((2.0 * k - 1) * (2.0 * k - 1) - 4.0 * n * n) / (8 * x * k);
   return sum / (std::sqrt(2 * kPi) * std::sqrt(x));  // 2 pi x may overflow
 }
 
+// Fits of I_0(x) e^-x and I_1(x) e^-x / x by powers of x / 2 - 1, to 4 and to 7e-9, and of sqrt(x)
+// I_n(x) e^-x by powers of 8 / x - 1, from there on and to 5e-10.
+constexpr double kI0Near[] = {0.3085083240591126,     -0.18647806944992618,  0.15768669710312985,
+                              -0.1288955157379093,    0.09416396976842392,   -0.060432813444742425,
+                              0.034136641950366746,   -0.01712643775301013,  0.007739817684091746,
+                              -0.0031421730070120635, 0.0011025777636795879, -0.0003773274527054919,
+                              0.0001629307321764548,  -4.67023478990704e-05};
+constexpr double kI1Near[] = {
+    0.1076346448493161,     -0.12203025634041516,   0.10420193998353788,    -0.07448812384020657,
+    0.04602970552436529,    -0.02501954605798131,   0.012111935775880689,   -0.005277943777824253,
+    0.0020941026220467895,  -0.0007574436225952315, 0.00024328952242240673, -7.534347743025756e-05,
+    2.8236429437621177e-05, -7.4879186603741e-06};
+constexpr double kI0Far[] = {
+    0.40568634220785865,    0.007349433652859453,   0.0007352665133720966,   0.00018500760777092614,
+    7.91782037884601e-05,   1.3384100158629782e-05, -3.767749435250821e-05,  -3.045118894895276e-05,
+    1.3896338493596939e-05, 2.0442795015738567e-05, -4.9710575883100755e-06, -8.847579889134936e-06,
+    1.0268002907296738e-06, 1.8116950481533614e-06};
+constexpr double kI1Far[] = {
+    0.37941226675288253,     -0.02048647140387552,   -0.0011257240667437599,
+    -0.00023486701009198192, -9.426534414528591e-05, -1.866401293703549e-05,
+    3.939093476506561e-05,   3.4505483031130545e-05, -1.3338880069675157e-05,
+    -2.2481497144121135e-05, 4.593420066822271e-06,  9.649728376280458e-06,
+    -9.431965626771502e-07,  -1.972049957672919e-06};
+
 }  // namespace
 
-constexpr double kFloatPrecision = 1e-9;  // what follows is rounded to float
-
-double i0e(double x) { return bessel_ie(0, std::abs(x), kEpsilon); }
+double i0e(double x) { return bessel_ie(0, std::abs(x)); }
 float i0e(float x) {
-  return static_cast<float>(bessel_ie(0, std::abs(static_cast<double>(x)), kFloatPrecision));
+  const double size = std::abs(static_cast<double>(x));
+  if (!(size > 4)) return static_cast<float>(polynomial(size / 2 - 1, kI0Near));
+  return static_cast<float>(polynomial(8 / size - 1, kI0Far) / std::sqrt(size));
 }
-double i1e(double x) { return std::copysign(bessel_ie(1, std::abs(x), kEpsilon), x); }
+double i1e(double x) { return std::copysign(bessel_ie(1, std::abs(x)), x); }
 float i1e(float x) {
-  const double size = bessel_ie(1, std::abs(static_cast<double>(x)), kFloatPrecision);
-  return std::copysign(static_cast<float>(size), x);
+  const double value = static_cast<double>(x), size = std::abs(value);
+  if (!(size > 4)) return static_cast<float>(value * polynomial(size / 2 - 1, kI1Near));
+  const double far = polynomial(8 / size - 1, kI1Far) / std::sqrt(size);
+  return static_cast<float>(std::copysign(far, value));
 }
 
 // A starting value from log(1 - x^2) [Winitzki 2008], then Halley's steps on erf(y) - x, with erfc
