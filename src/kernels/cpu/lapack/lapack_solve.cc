@@ -59,6 +59,61 @@ void set_identity(const ColumnMajor<T>& x, int n) {
     for (int i = 0; i < n; i++) x.data()[int64_t{j} * n + i] = T(i == j);
 }
 
+// X A = B, or X A^T = B where `transposed`, in the place of B, column-major; A may be row-major,
+// which is its transpose column by column. CBLAS takes real factors by value and complex ones by
+// address.
+template <class T>
+void trsm(bool upper, bool transposed, bool unit, int rows, int n, const T* a, bool by_columns,
+          T* b, int ldb) {
+  constexpr int kColumnMajor = 102, kRight = 142;
+  const int triangle = upper == by_columns ? 121 : 122,
+            transpose = transposed == by_columns ? 112 : 111, diagonal = unit ? 132 : 131;
+  const std::string name = std::string("cblas_") + lapack_letter<T>() + "trsm";
+  if constexpr (kComplexLapack<T>) {
+    using F = void(int, int, int, int, int, int, int, const void*, const void*, int, void*, int);
+    static auto* const f = reinterpret_cast<F*>(cblas(name.c_str()));
+    const T one = 1;
+    f(kColumnMajor, kRight, triangle, transpose, diagonal, rows, n, &one, a, n, b, ldb);
+  } else {
+    using F = void(int, int, int, int, int, int, int, T, const T*, int, T*, int);
+    static auto* const f = reinterpret_cast<F*>(cblas(name.c_str()));
+    f(kColumnMajor, kRight, triangle, transpose, diagonal, rows, n, T(1), a, n, b, ldb);
+  }
+}
+
+constexpr int64_t kSolvedTogether = 64;  // right sides, at least: each call reads all of A
+
+// X A = B, or X A^T = B, for `count` rows of X, in the place of B: they do not regard each other.
+template <class T>
+void solve_rows(bool upper, bool transposed, bool unit, int64_t count, int n, const T* a,
+                bool by_columns, T* b) {
+  const int64_t grain = std::max<int64_t>(kSolvedTogether, (int64_t{1} << 27) / (int64_t{n} * n));
+  parallel_for(0, count, grain, [&](int64_t begin, int64_t end) {
+    const OpenBlasCall in_openblas;
+    trsm(upper, transposed, unit, static_cast<int>(end - begin), n, a, by_columns, b + begin,
+         static_cast<int>(count));
+  });
+}
+
+// The same as solve_factored, of X^T, whose rows are solved for on several threads.
+template <class T>
+void solve_factored_rows(const ColumnMajor<T>& factors, const Scratch<int>& pivots, int64_t count,
+                         T* x) {
+  const int n = factors.rows();
+  for (int i = 0; i < n; i++) {
+    T *const a = x + i * count, *const b = x + (pivots[i] - 1) * count;
+    if (a != b) std::swap_ranges(a, a + count, b);
+  }
+  solve_rows(false, true, true, count, n, factors.data(), true, x);
+  solve_rows(true, true, false, count, n, factors.data(), true, x);
+}
+
+// From this size on OpenBLAS' solvers of single precision take longer.
+template <class T>
+bool solves_rows(int n) {
+  return std::is_same_v<T, float> && n > 128;
+}
+
 }  // namespace
 
 // A = P L U: L (unit diagonal) and U in one matrix, P as the row exchanged with row i, from 1.
@@ -110,10 +165,19 @@ void lapack_solve(const View& out, const View& info, const View& a, const View& 
     over_batch(m.count, m.rows, [&](int64_t i) {
       info.as<int>()[i] = 0;
       if (m.each == 0) return;
-      // Without right sides LAPACK would not even look at the matrix.
-      const ColumnMajor<T> lu(m.rows, m.rows), x(m.rows, std::max(1, right.columns));
+      const ColumnMajor<T> lu(m.rows, m.rows);
       const Scratch<int> pivots(m.rows);
       lu.load(m, a, i);
+      if (solves_rows<T>(m.rows) && right.columns >= kSolvedTogether) {
+        info.as<int>()[i] = factor_lu(lu, m.rows, m.rows, pivots);
+        const ColumnMajor<T> rows(right.columns, m.rows);
+        copy_rows(rows.data(), right, b, i);
+        solve_factored_rows(lu, pivots, right.columns, rows.data());
+        return transpose_columns(out.as<T>() + i * right.each, rows.data(), m.rows, right.columns,
+                                 b.dtype);
+      }
+      // Without right sides LAPACK would not even look at the matrix.
+      const ColumnMajor<T> x(m.rows, std::max(1, right.columns));
       x.load(right, b, i);
       const LapackCost cost{1.0 * m.rows * m.rows * (m.rows + right.columns),
                             lu.numel() + x.numel()};
@@ -127,34 +191,6 @@ void lapack_solve(const View& out, const View& info, const View& a, const View& 
     });
   });
 }
-
-namespace {
-
-// X A = B, or X A^T = B where `transposed`, in the place of B, column-major; A may be row-major,
-// which is its transpose column by column. CBLAS takes real factors by value and complex ones by
-// address.
-template <class T>
-void trsm(bool upper, bool transposed, bool unit, int rows, int n, const T* a, bool by_columns,
-          T* b, int ldb) {
-  constexpr int kColumnMajor = 102, kRight = 142;
-  const int triangle = upper == by_columns ? 121 : 122,
-            transpose = transposed == by_columns ? 112 : 111, diagonal = unit ? 132 : 131;
-  const std::string name = std::string("cblas_") + lapack_letter<T>() + "trsm";
-  if constexpr (kComplexLapack<T>) {
-    using F = void(int, int, int, int, int, int, int, const void*, const void*, int, void*, int);
-    static auto* const f = reinterpret_cast<F*>(cblas(name.c_str()));
-    const T one = 1;
-    f(kColumnMajor, kRight, triangle, transpose, diagonal, rows, n, &one, a, n, b, ldb);
-  } else {
-    using F = void(int, int, int, int, int, int, int, T, const T*, int, T*, int);
-    static auto* const f = reinterpret_cast<F*>(cblas(name.c_str()));
-    f(kColumnMajor, kRight, triangle, transpose, diagonal, rows, n, T(1), a, n, b, ldb);
-  }
-}
-
-constexpr int64_t kSolvedTogether = 64;  // right sides, at least: each call reads all of A
-
-}  // namespace
 
 // X with A X = B, or X A = B unless `left`, for a triangular A; the other triangle is not read.
 // With A on the left X^T is computed: OpenBLAS is a third slower from that side.
@@ -171,15 +207,8 @@ void lapack_solve_triangular(const View& out, const View& a, const View& b, bool
         copy_rows(solved, right, b, i);
       else
         copy_columns(x, right, b, i);
-      // Rows of what is solved for do not regard each other.
-      const int64_t count = left ? right.columns : right.rows;
-      const int64_t grain =
-          std::max<int64_t>(kSolvedTogether, (int64_t{1} << 27) / (int64_t{m.rows} * m.rows));
-      parallel_for(0, count, grain, [&](int64_t begin, int64_t end) {
-        const OpenBlasCall in_openblas;
-        trsm(upper, left, unitriangular, static_cast<int>(end - begin), m.rows,
-             a.as<T>() + i * m.each, m.by_columns, solved + begin, static_cast<int>(count));
-      });
+      solve_rows(upper, left, unitriangular, left ? right.columns : right.rows, m.rows,
+                 a.as<T>() + i * m.each, m.by_columns, solved);
       if (left) transpose_columns(x, solved, right.rows, right.columns, b.dtype);
     });
   });
