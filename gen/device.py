@@ -35,8 +35,7 @@ def _hand_written_body(op: Op, table: Table) -> list[str]:
     guard = "const ExcludeKeys below(KeySet(Key::kAutograd) | Key::kForward);"
     if op.mutates:
         target = op.sig.args[0].name
-        written = f"contract::written({target}, [&] {{ {call}; }});"
-        return [guard, written, f"return {target};"]
+        return [guard, f"contract::written({target}, [&] {{ {call}; }});", f"return {target};"]
     if op.view and op.grad != {}:
         return [
             f"auto result = [&] {{ {guard} return {call}; }}();",
@@ -78,9 +77,10 @@ def _kernel_body(op: Op, table: Table) -> list[str]:
     lines, views, results = [], [], [op.sig.args[0].name] if op.mutates else []
     for r in [] if op.mutates else op.sig.returns:
         sizes, dtype, *wanted = op.out[r.name]
-        size_and_dtype = (t.expression(str(e)).cpp for e in (sizes, dtype))
+        strides = [op.strides[r.name]] if r.name in op.strides else []
+        values = (t.expression(str(e)).cpp for e in (sizes, *strides, dtype))
         make = "empty_column_major" if r.name in op.column_major else "empty_tensor"
-        made = f"{make}({', '.join(size_and_dtype)}, {device})"
+        made = f"{'empty_strided_tensor' if strides else make}({', '.join(values)}, {device})"
         local = f"{r.name}_out" if any(a.name == r.name for a in op.sig.args) else r.name
         given = f"{t.condition(wanted[0])} ? {made} : Tensor()" if wanted else made
         lines.append(f"Tensor {local} = {given};")

@@ -145,6 +145,7 @@ class Op:
     # matrices are column-major, as LAPACK's routines leave them
     matrices: list[str] = key([])
     column_major: list[str] = key([])
+    strides: dict[str, str] = key({})  # of those results of a kernel that are laid out otherwise
     # how out= may overlap the tensor arguments: 'exact', it may be one of them but not overlap it
     # in part; 'none', not at all
     overlap: str = key("", ("", "exact", "none"))

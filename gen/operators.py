@@ -21,7 +21,7 @@ def source_file(ops: list[Op], table: Table) -> str:
     lines = [f"TD_KERNEL({name})" for name in dict.fromkeys(kernels)]
     lines += [line for op in ops for line in operator_lines(op, table)]
     includes = ["autograd/generated.h", "kernels/launch.h", "ops/forms.h"]
-    includes += ["ops/matrices.h"] if any(op.matrices or op.column_major for op in ops) else []
+    includes += ["ops/layouts.h"] * any(o.matrices or o.column_major or o.strides for o in ops)
     return source(table, ops, includes, lines)
 
 

@@ -161,8 +161,8 @@ def _mistakes(op: Op) -> Iterator[str]:
     missing = [r.name for r in op.sig.returns if r.type == "Tensor" and r.name not in op.out]
     if op.body == "kernel" and not op.mutates and missing:
         yield f"'out' must give sizes and dtype of {missing}"
-    if strange := set(op.column_major) - {r.name for r in op.sig.returns}:
-        yield f"'column_major' lists results, got {sorted(strange)}"
+    if strange := {*op.column_major, *op.strides} - {r.name for r in op.sig.returns}:
+        yield f"'column_major' and 'strides' are of results, got {sorted(strange)}"
     lists = any(a.is_tensor_list for a in op.sig.args)
     if op.body == "kernel" and (lists or not op.sig.first_tensor):
         yield "a kernel takes tensors, of which the first is always given, and no lists of them"

@@ -145,7 +145,13 @@ HEAD = """`make parity` calls each of PyTorch's operators in taeda and in PyTorc
 the samples of PyTorch's own databases of operators, modules and optimizers. The calls of which this
 page tells, {calls:,} of them, were made on {date}; {deaths} crashed or hung. **{passing} of {rows}
 rows pass in every column that applies**, {reasoned} when a difference that has a reason counts as
-passed. Of {refused} wrong arguments {texts} raise an exception whose text has PyTorch's words."""
+passed. Of {refused} wrong arguments {texts} raise an exception whose text has PyTorch's words.
+
+A value that is not PyTorch's is held against PyTorch's in double precision, and passes where it is
+hardly farther off. Where PyTorch errs in double precision too, or promises no order of equal
+elements, it has to be what an independent answer says by the tolerance of its dtype: NumPy's or
+SciPy's function of the database, finite differences of PyTorch's function for derivatives, or
+PyTorch's stable sort (`tests/parity/truths.py`)."""
 LEGEND = """`yes`: all calls agreed. `2/30`: two of thirty calls differ, with `*` where each
 reason is above. Nothing: PyTorch has no such variant, or does not do it either. The first four
 columns are values, dtype, shape and strides by the dtype of the arguments; `forward` is forward

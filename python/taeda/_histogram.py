@@ -180,6 +180,16 @@ def histogram(
     """
     if isinstance(bins, torch.Tensor) and range is not None:
         raise TypeError("histogram(): range is for a number of bins, but bins is a tensor of edges")
+    if _C._vmap_level():
+        from taeda.func import _rules
+
+        batched = (input, bins, weight)
+        if _rules.depth_of(batched):
+
+            def one(x: Tensor, bins: Any, weight: Tensor | None) -> tuple[Tensor, Tensor]:
+                return histogram(x, bins, range=range, weight=weight, density=density)
+
+            return _HistogramResult(*_rules.by_samples(one, batched))
     points = input.reshape(-1, 1)
     weights = weight
     if weight is not None and weight.shape == input.shape:

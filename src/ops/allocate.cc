@@ -44,6 +44,15 @@ bool keeps_shape_of_out(std::string_view op) {
   return op == "arange" || op == "linspace" || op == "logspace" || op == "range";
 }
 
+// Lays an out= that was just resized out as a dense result is, such as the column-major matrices of
+// LAPACK, as if it had been computed there. One that another dtype may be converted to is copied
+// into and row-major.
+void take_order_of(const Tensor& result, const Tensor& out) {
+  const TensorImpl& r = *result.impl();
+  if (r.contiguous || !is_dense_layout(r.sizes, r.strides)) return;
+  out.impl()->set_layout(DimVector(r.sizes), DimVector(r.strides), out.impl()->offset);
+}
+
 }  // namespace
 
 Tensor empty_tensor(IntSpan sizes, DType dtype, Device device) {
@@ -121,7 +130,10 @@ void write_out(std::string_view op, const Tensor& out, const Tensor& result, Out
     op::copy_(out, op::view(result, out.sizes()), false);
     return;
   }
-  if (out.sizes() != result.sizes()) resize_out(op, out, result.sizes(), policy.quietly);
+  if (out.sizes() != result.sizes()) {
+    resize_out(op, out, result.sizes(), policy.quietly);
+    if (policy.dtype != OutDtype::kCastable) take_order_of(result, out);
+  }
   op::copy_(out, result, false);
 }
 

@@ -3,6 +3,7 @@
 // elements, 2 by the number.
 #include <algorithm>
 
+#include "core/strides.h"
 #include "op/_fft_c2c.h"
 #include "op/_fft_c2r.h"
 #include "op/_fft_r2c.h"
@@ -29,10 +30,60 @@
 #include "op/unsqueeze.h"
 #include "op/view_as_real.h"
 #include "ops/contract.h"
+#include "ops/fft_rules.h"
 #include "ops/host.h"
 #include "taeda/error.h"
 
-namespace taeda::impl {
+namespace taeda {
+
+namespace rules {
+
+namespace {
+
+// Row-major strides of `sizes` when the dimensions follow each other as `order` says.
+DimVector strides_in_order(IntSpan sizes, const DimVector& order) {
+  DimVector permuted;
+  for (const int64_t d : order) permuted.push_back(sizes[d]);
+  const DimVector dense = contiguous_strides(permuted);
+  DimVector strides(sizes.size(), 1);
+  for (size_t i = 0; i < order.size(); i++) strides[order[i]] = dense[i];
+  return strides;
+}
+
+// Of a result of `sizes`; the last `fixed` of `dim` keep their order, innermost.
+DimVector fft_strides(IntSpan sizes, IntSpan input, IntSpan dim, size_t fixed) {
+  DimVector order, transformed(dim);
+  for (int64_t d = 0; d < static_cast<int64_t>(sizes.size()); d++)
+    if (std::find(dim.begin(), dim.end(), d) == dim.end()) order.push_back(d);
+  const auto wider = [&](int64_t a, int64_t b) { return input[a] > input[b]; };
+  std::stable_sort(order.begin(), order.end(), wider);
+  std::stable_sort(transformed.begin(), transformed.end() - fixed, wider);
+  for (const int64_t d : transformed) order.push_back(d);
+  return strides_in_order(sizes, order);
+}
+
+}  // namespace
+
+DimVector fft_c2c_strides(const Tensor& self, IntSpan dim) {
+  return fft_strides(self.sizes(), self.strides(), dim, 0);
+}
+
+DimVector fft_r2c_strides(const Tensor& self, IntSpan dim, bool onesided) {
+  DimVector sizes(self.sizes());
+  if (onesided) sizes[dim.back()] = sizes[dim.back()] / 2 + 1;
+  return fft_strides(sizes, self.strides(), dim, onesided ? 1 : 0);
+}
+
+DimVector fft_c2r_strides(const Tensor& self, IntSpan dim, int64_t size) {
+  DimVector input(self.strides()), sizes(self.sizes());
+  if (dim.size() > 1) input = fft_strides(sizes, input, dim.slice(0, dim.size() - 1), 0);
+  sizes[dim.back()] = size;
+  return fft_strides(sizes, input, dim.slice(dim.size() - 1, 1), 0);
+}
+
+}  // namespace rules
+
+namespace impl {
 namespace {
 
 using OptText = std::optional<std::string_view>;
@@ -133,8 +184,11 @@ Tensor of_real(std::string_view name, const Tensor& self, const Extent& e, const
   check_real(name, self);
   TD_CHECK(!e.dims.empty(), "{} must transform at least one axis", name);
   const int64_t by = normalization(norm, forward);
-  const Tensor y = op::_fft_r2c(resized(floating(self, false), e), e.dims, by, true);
-  return forward ? y : op::conj(y);
+  const Tensor x = resized(floating(self, false), e);
+  if (forward) return op::_fft_r2c(x, e.dims, by, true);
+  const IntSpan dims = e.dims;
+  const Tensor y = op::conj_physical(op::_fft_r2c(x, dims.slice(dims.size() - 1, 1), by, true));
+  return dims.size() == 1 ? y : op::_fft_c2c(y, dims.slice(0, dims.size() - 1), by, false);
 }
 
 Tensor to_real(std::string_view name, const Tensor& self, const Extent& e, const OptText& norm,
@@ -316,9 +370,10 @@ Tensor istft(const Tensor& self, int64_t n_fft, OptInt hop_length, OptInt win_le
   const Tensor weights = whole_window(window, real, n_fft, f.window);
   const int64_t last[] = {2}, by = normalized ? 1 : 2;
   x = op::transpose(x, 1, 2);
-  Tensor chunks =
-      half ? op::_fft_c2r(x, {last, 1}, by, n_fft) : op::_fft_c2c(x, {last, 1}, by, false);
-  if (!half && !return_complex) chunks = op::real(chunks);
+  // As in PyTorch the first half of a two-sided input says all of a real signal.
+  if (!half && !return_complex) x = op::slice(x, 2, 0, n_fft / 2 + 1, 1);
+  Tensor chunks = return_complex ? op::_fft_c2c(x, {last, 1}, by, false)
+                                 : op::_fft_c2r(x, {last, 1}, by, n_fft);
   chunks = op::mul(chunks, weights);
   const int64_t whole = n_fft + f.hop * (frames - 1), sizes[] = {x.size(0), whole};
   Tensor y = op::unfold_backward(chunks, {sizes, 2}, 1, n_fft, f.hop);
@@ -339,4 +394,5 @@ Tensor istft(const Tensor& self, int64_t n_fft, OptInt hop_length, OptInt win_le
   return length ? resized(y, y.dim() - 1, *length) : y;
 }
 
-}  // namespace taeda::impl
+}  // namespace impl
+}  // namespace taeda

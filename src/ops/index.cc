@@ -1,6 +1,7 @@
 // Advanced indexing and the operators whose result sizes depend on data: the hand-written bodies
 // behind ops/index.
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <vector>
 
@@ -34,12 +35,15 @@
 #include "op/slice.h"
 #include "op/to_dtype.h"
 #include "op/unsqueeze.h"
+#include "op/where.h"
 #include "ops/allocate.h"
+#include "ops/batching/level.h"
 #include "ops/dispatch.h"
 #include "ops/expr.h"
 #include "ops/host.h"
 #include "ops/index_rules.h"
 #include "ops/matrices.h"
+#include "ops/rules.h"
 #include "taeda/warning.h"
 
 namespace taeda::impl {
@@ -265,6 +269,42 @@ Tensor nonzero_static(const Tensor& self, int64_t size, int64_t fill_value) {
   const Tensor found = op::slice(op::nonzero(self), 0, 0, size, 1);
   const DimVector missing = {size - found.size(0), self.dim()};
   return op::cat({found, op::new_full(found, missing, fill_value, {})}, 0);
+}
+
+namespace {
+
+// Whether nobody here can look at the elements of `t`.
+bool is_opaque(const Tensor& t) {
+  const KeySet modes = KeySet(Key::kPython) | Key::kFunctionalize | Key::kSparse;
+  return batching::is_batched(t) || t.is_meta() || !(t.impl()->keys & modes).empty();
+}
+
+// Whether a number can become an element of `dtype`: not one with an imaginary part where there is
+// none, nor one out of the range of integers. Negative ones wrap around in an unsigned dtype.
+bool element_fits(const Scalar& number, DType dtype) {
+  if (dtype == DType::kBool) return true;
+  if (number.is_complex() && !is_complex(dtype) && number.to_complex().imag() != 0) return false;
+  if (!is_integral(dtype)) return true;
+  if (number.is_integral()) return rules::fits(number, dtype);
+  const double v = number.to_complex().real();
+  const double end = std::ldexp(1.0, static_cast<int>(8 * item_size(dtype)) - is_signed(dtype));
+  return v < end && v >= -end;  // not NaN
+}
+
+std::string c_name(DType dtype) {
+  if (is_integral(dtype)) return rules::c_name(dtype);
+  if (dtype == DType::kFloat32) return "float";
+  return dtype == DType::kFloat64 ? "double" : format("c10::{}", scalar_type_name(dtype));
+}
+
+}  // namespace
+
+Tensor masked_fill_Tensor(const Tensor& self, const Tensor& mask, const Tensor& value) {
+  const DType t = value.dtype();
+  const bool fits = t == self.dtype() || (!is_complex(t) && !is_integral(self.dtype()));
+  TD_CHECK(fits || is_opaque(value) || element_fits(value.item_scalar(), self.dtype()),
+           "value cannot be converted to type {} without overflow", c_name(self.dtype()));
+  return op::where(mask, op::to_dtype(value, self.dtype(), false, std::nullopt), self);
 }
 
 Tensor masked_select(const Tensor& self, const Tensor& mask) {

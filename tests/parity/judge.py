@@ -2,7 +2,8 @@
 
 Where values differ by more than the dtype's tolerance, both are held against PyTorch's answer in
 double precision, element by element; taeda's passes when it is hardly farther from it than
-PyTorch's is (tests/parity/precision.py).
+PyTorch's is (tests/parity/precision.py). Where it does not, what is independent of PyTorch's own
+answer decides (`agrees`, tests/parity/truths.py).
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from typing import Any
 
 import torch
 from tests.parity import mirror
-from tests.parity.precision import close, error_of, first_difference, nearer, scale, wide
+from tests.parity.precision import close, error_of, first_difference, nearer, right, scale, wide
+from tests.parity.translate import translate
 
 import taeda
 
@@ -30,10 +32,15 @@ Findings = list[tuple[str, str]]
 
 
 def observe(call: Callable[[], Any]) -> Outcome:
+    """What the call gave. NotImplemented, a binary operator's way to refuse, is the TypeError that
+    Python makes of it."""
     try:
-        return Outcome(call())
+        value = call()
     except Exception as error:
         return Outcome(error=error)
+    if value is NotImplemented:
+        return Outcome(error=TypeError("unsupported operand type(s)"))
+    return Outcome(value)
 
 
 def first_line(error: BaseException) -> str:
@@ -134,6 +141,29 @@ def values(ours: Any, theirs: Any, exact: Callable[[], Any], rules: Rules) -> Fi
             first = _pair(a, b, better[i] if len(better) == len(right) else None, rules)
         found += first
     return list(dict(reversed(found)).items())
+
+
+def agrees(ours: Any, truth: Any, rules: Rules) -> bool:
+    """Whether every value of `ours` is that of `truth`, by the tolerance of ours' dtype and what an
+    Estimate leaves in doubt."""
+    pairs = flat(ours), flat(truth)
+    return len(pairs[0]) == len(pairs[1]) and all(
+        _is_true(a, b, rules) for a, b in zip(*pairs, strict=True)
+    )
+
+
+def _is_true(ours: Any, truth: Any, rules: Rules) -> bool:
+    doubt = getattr(truth, "doubt", None)
+    truth = getattr(truth, "value", truth)
+    if ours is None and rules.zeros and isinstance(truth, torch.Tensor):
+        ours = taeda.zeros(truth.shape, dtype=translate(truth.dtype))
+    if isinstance(ours, taeda.Tensor) != isinstance(truth, torch.Tensor):
+        return False
+    if not isinstance(truth, torch.Tensor):
+        return _plain(ours, truth)
+    if tuple(ours.shape) != tuple(truth.shape):
+        return False
+    return not rules.values or right(mirror.to_torch(ours), truth.detach(), doubt)
 
 
 def _absent(ours: Any, theirs: Any) -> bool:

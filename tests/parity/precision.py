@@ -56,6 +56,19 @@ def close(ours: torch.Tensor, theirs: torch.Tensor) -> bool:
     return torch.allclose(wide(ours), wide(theirs), relative, absolute, equal_nan=True)
 
 
+def right(ours: torch.Tensor, truth: torch.Tensor, doubt: torch.Tensor | None = None) -> bool:
+    """Whether each element is that of an answer in double precision, which may be off by `doubt`,
+    or the same integer."""
+    if ours.dtype not in TOLERANCE or not (truth.is_floating_point() or truth.is_complex()):
+        return torch.equal(ours, truth)
+    truth = truth.to(ours.dtype)  # overflows as a result of that dtype would
+    if doubt is None or close(ours, truth):
+        return close(ours, truth)
+    relative, absolute, _ = TOLERANCE[ours.dtype]
+    limit = absolute + relative * wide(truth).abs() + doubt
+    return bool((errors_of(ours, truth) <= limit).all())
+
+
 def nearer(ours: torch.Tensor, theirs: torch.Tensor, exact: Any) -> bool:
     """Whether each element is about as near to the exact answer as PyTorch's elements are, or near
     PyTorch's. Without an exact answer PyTorch's stands for it."""
@@ -71,7 +84,7 @@ def nearer(ours: torch.Tensor, theirs: torch.Tensor, exact: Any) -> bool:
     limit += WORSE * scale(pytorch)
     close_by = torch.isclose(wide(ours), wide(theirs), relative, absolute, equal_nan=True)
     # Where PyTorch's is infinitely far off, as after an overflow on the way, so may ours be.
-    return bool((close_by | (own <= limit) | pytorch.isinf()).all())
+    return bool((close_by | (own <= limit) | (pytorch.isinf() & own.isinf())).all())
 
 
 def first_difference(ours: torch.Tensor, theirs: torch.Tensor) -> str:

@@ -26,7 +26,7 @@ def _check(self: Tensor, dim: list[int] | tuple, mode: int) -> None:
             "the reduction dim with the 'dim' argument."
         )
     for d in dim:
-        if not self.size(d) and self.dim():
+        if self.dim() and not self.size(d):
             raise IndexError(f"hash_tensor: Expected reduction dim {d} to have non-zero size.")
 
 

@@ -199,7 +199,7 @@ def _along(y: Tensor, dim: int, step: Any, edge_order: int) -> Tensor:
         parts = _at_coordinates(y, step.diff(), edge_order)
     else:
         parts = _at_equal_distances(y, 1 if step is None else step, edge_order)
-    return taeda.cat(parts, -1).movedim(-1, dim)
+    return taeda.cat([part.movedim(-1, dim) for part in parts], dim)  # row-major
 
 
 def _at_equal_distances(y: Tensor, h: Any, edge_order: int) -> list[Tensor]:

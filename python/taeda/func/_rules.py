@@ -56,6 +56,23 @@ def call_rule(rule: Callable, depth: int, args: tuple, kwargs: dict, recording: 
     return _closed(outputs, out_dims, depth)
 
 
+def by_samples(function: Callable, args: tuple) -> Any:
+    """``function(*args)`` inside vmap, sample by sample outside of the innermost level that an
+    argument is batched at; its results, which have no history, are stacked."""
+
+    def rule(info: VmapInfo, in_dims: tuple, *args: Any) -> tuple[Any, Any]:
+        def sample(i: int) -> tuple:
+            pairs = zip(args, in_dims)
+            return tuple(x if d is None else x.select(d, i) for x, d in pairs)
+
+        found = [function(*sample(i)) for i in range(info.batch_size)]
+        if isinstance(found[0], Tensor):
+            return taeda.stack(found), 0
+        return tuple(map(taeda.stack, zip(*found))), (0,) * len(found[0])
+
+    return call_rule(rule, depth_of(args), args, {}, recording=False)
+
+
 def _shares_all(args: tuple, depth: int) -> bool:
     """Whether the samples of a level share every argument."""
     return all(d is None for d in tree_leaves(_opened(args, depth)[1]))

@@ -6,9 +6,15 @@ import warnings
 from typing import Any
 
 import taeda
-from taeda import Tensor
+from taeda import _C, Tensor
 
 __all__ = ["linear_cross_entropy"]
+
+
+def _is_transformed(*tensors: Tensor | None) -> bool:
+    """Whether one is batched or has a tangent: for these chunks have no rules."""
+    given = [x for x in tensors if x is not None]
+    return any(_C._batch_level(x) or _C._tangents(x) for x in given)
 
 
 def _check_sizes(x: Tensor, w: Tensor, b: Tensor | None) -> None:
@@ -66,16 +72,18 @@ def linear_cross_entropy(
         known = reduction in ("mean", "sum", "none")
         if known and label_smoothing == 0.0 and target.dtype == taeda.int64 and not inner:
             args = (input, linear_weight, target, linear_bias, weight, reduction, ignored, options)
-            from .chunked_loss import chunked
+            if not _is_transformed(*args[:5]):
+                from .chunked_loss import chunked
 
-            return chunked(*args)
-        warnings.warn(
-            "linear_cross_entropy: ``options`` ignored; chunked path needs reduction in "
-            "{'mean','sum','none'}, label_smoothing == 0, target.dtype == int64, out_features == ()"
-            f". Got reduction={reduction!r}, label_smoothing={label_smoothing}, "
-            f"target.dtype={target.dtype}, out_features={tuple(inner)}.",
-            stacklevel=2,
-        )
+                return chunked(*args)
+        else:
+            warnings.warn(
+                "linear_cross_entropy: ``options`` ignored; chunked path needs reduction in "
+                "{'mean','sum','none'}, label_smoothing == 0, target.dtype == int64, out_features "
+                f"== (). Got reduction={reduction!r}, label_smoothing={label_smoothing}, "
+                f"target.dtype={target.dtype}, out_features={tuple(inner)}.",
+                stacklevel=2,
+            )
     functional: Any = taeda.nn.functional
     bias = None if linear_bias is None else linear_bias.flatten()
     logits = functional.linear(input, linear_weight.flatten(0, -2), bias)

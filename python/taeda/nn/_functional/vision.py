@@ -7,7 +7,7 @@ import warnings
 from typing import Any
 
 import taeda
-from taeda import Tensor
+from taeda import _C, Tensor
 
 from .raw import fallback, raw
 
@@ -307,20 +307,26 @@ def embedding_bag(
         )
     if padding_idx is not None and not -weight.size(0) <= padding_idx < weight.size(0):
         raise AssertionError("padding_idx must be within num_embeddings")
-    if padding_idx is not None:
-        keep = input != padding_idx % weight.size(0)
-        kept = taeda.cat([starts.new_zeros(1), keep.cumsum(0)])
-        input, starts = input[keep], kept[starts]
-        if per_sample_weights is not None:
-            per_sample_weights = per_sample_weights[keep]
     by_rows = mode == "max" or scale_grad_by_freq or sparse
+    lengths, keep = starts.diff(), None
+    if padding_idx is not None:
+        padding = padding_idx % weight.size(0)
+        keep = input != padding
+        kept = taeda.cat([starts.new_zeros(1), keep.cumsum(0)])
+        lengths = kept[starts].diff()
+        if not _C._batch_level(input):
+            input, starts, keep = input[keep], kept[starts], None
+            if per_sample_weights is not None:
+                per_sample_weights = per_sample_weights[keep]
+        elif not by_rows:  # padding counts as a row of zeros
+            weight = weight.index_fill(0, taeda.tensor([padding], device=weight.device), 0)
     if max_norm is not None or by_rows:  # all checks come before weight is scaled in place
         raw("_bag_sum")(weight.detach()[:, :0], input.to(taeda.int64), starts, per_sample_weights)
     if by_rows:
         return _bags_of_rows(
             input,
             weight,
-            starts,
+            (starts, lengths, keep),
             max_norm,
             norm_type,
             scale_grad_by_freq,
@@ -332,13 +338,13 @@ def embedding_bag(
         with taeda.no_grad():
             raw("embedding_renorm_")(weight, input, max_norm, float(norm_type))
     total = raw("_bag_sum")(weight, input.to(taeda.int64), starts, per_sample_weights)
-    return total / starts.diff().clamp(min=1).unsqueeze(1) if mode == "mean" else total
+    return total / lengths.clamp(min=1).unsqueeze(1) if mode == "mean" else total
 
 
 def _bags_of_rows(
     input: Tensor,
     weight: Tensor,
-    starts: Tensor,
+    bags: tuple[Tensor, Tensor, Tensor | None],
     max_norm: float | None,
     norm_type: float,
     scale_grad_by_freq: bool,
@@ -347,20 +353,33 @@ def _bags_of_rows(
     sparse: bool,
 ) -> Tensor:
     """Bags made from the rows of all indices: for maxima, gradients scaled by frequency, and sparse
-    ones."""
-    lengths = starts.diff()
-    input = input[: int(starts[-1])]
-    bag_of = taeda.arange(lengths.numel(), device=input.device).repeat_interleave(lengths)
+    ones. `bags`: where they begin, their lengths, and which indices count, all where not given."""
+    starts, lengths, keep = bags
+    bag_of, count = _bag_numbers(starts, input.numel(), keep), lengths.numel()
+    if bag_of is None:
+        input = input[: int(starts[-1])]
+        bag_of = taeda.arange(count, device=input.device).repeat_interleave(lengths)
     rows = raw("embedding")(
         input, weight, None, max_norm, float(norm_type), scale_grad_by_freq, sparse
     )
-    zeros = weight.new_zeros((lengths.numel(), weight.size(1)))
+    spare = int(bool(_C._batch_level(bag_of)))
+    zeros = weight.new_zeros((count + spare, weight.size(1)))
     if mode == "max":
-        return _maxima(rows, bag_of, zeros)
+        return _maxima(rows, bag_of, zeros)[:count]
     if per_sample_weights is not None:
         rows = rows * per_sample_weights[: input.numel()].unsqueeze(1)
-    total = zeros.index_add(0, bag_of, rows)
+    total = zeros.index_add(0, bag_of, rows)[:count]
     return total / lengths.clamp(min=1).unsqueeze(1) if mode == "mean" else total
+
+
+def _bag_numbers(starts: Tensor, total: int, keep: Tensor | None) -> Tensor | None:
+    """The bag of each index inside vmap, where nobody can look at them; behind all bags the number
+    of one for those that do not count. None outside of it."""
+    if not _C._batch_level(starts) and keep is None:
+        return None
+    numbers = taeda.arange(total, device=starts.device)
+    bag_of = taeda.searchsorted(starts[1:].contiguous(), numbers, right=True)
+    return bag_of if keep is None else bag_of.masked_fill(~keep, starts.numel() - 1)
 
 
 def _maxima(rows: Tensor, bag_of: Tensor, zeros: Tensor) -> Tensor:
@@ -384,12 +403,14 @@ def _bag_starts(offsets: Tensor, total: int, include_last_offset: bool) -> Tenso
         if include_last_offset:
             raise RuntimeError("include_last_offset: number of offset should be at least 1")
         return starts.new_zeros(1)
-    if int(starts[0]) != 0:
+    if _C._batch_level(starts):
+        pass  # whose values cannot be looked at: the kernel checks them
+    elif int(starts[0]) != 0:
         raise RuntimeError(
             "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from "
             f"position 0. However, got {int(starts[0])}"
         )
-    if int(starts[-1]) > total:
+    elif int(starts[-1]) > total:
         raise RuntimeError(
             f"offsets[-1] can not be greater than input's length({total}) but got offsets[-1] of "
             f"{int(starts[-1])}"

@@ -245,6 +245,8 @@ void accumulate(T& a, const T& b) {
     a = a || b;
   else if constexpr (is_reduced_floating(kDTypeOf<T>))
     a = T(static_cast<float>(a) + static_cast<float>(b));
+  else if constexpr (std::is_same_v<T, ComplexHalf>)
+    a = T(static_cast<std::complex<float>>(a) + static_cast<std::complex<float>>(b));
   else if constexpr (std::is_integral_v<T>)
     a = static_cast<T>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
   else
@@ -269,7 +271,7 @@ void write_offsets(const View& self, const View& values, int64_t first, int64_t 
   const DenseView source(values, self);
   const Layout l = layout_of(self, first, count);
   if (add) {
-    with_dtype<AllTypes>(self.dtype, [&](auto zero) {
+    with_dtype<Join<AllTypes, Types<ComplexHalf>>>(self.dtype, [&](auto zero) {
       using T = decltype(zero);
       write(self.as<T>(), source.as<T>(), l, offsets, [](T& a, const T& b) { accumulate(a, b); });
     });

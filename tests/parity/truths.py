@@ -1,0 +1,112 @@
+"""Second opinions where taeda's value differs from PyTorch's, also in double precision.
+
+PyTorch may be wrong in double precision too, and of equal elements it promises no order. So before
+a value counts as different it is held against what is independent of PyTorch's own answer:
+
+- the function that the database compares PyTorch with, NumPy's or SciPy's in double precision;
+- finite differences of PyTorch's function, for derivatives (tests/parity/differences.py);
+- PyTorch's stable sort, for operators that order or choose among equal elements.
+
+Against each of them taeda's value has to be right by the dtype's tolerance in every element.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from tests.parity.sides import Side
+
+
+def _into(out: Any, results: Any) -> Any:
+    """`results` in out=, which is resized as PyTorch resizes it."""
+    if out is None:
+        return results
+    pairs = zip(out, results, strict=True) if isinstance(results, tuple) else [(out, results)]
+    for tensor, result in pairs:
+        if result.dtype == torch.bool:
+            torch.logical_or(result, False, out=tensor)
+        else:
+            torch.add(result, 0, out=tensor)
+    return out
+
+
+def _sort(x: Any, *args: Any, stable: Any = None, **kwargs: Any) -> Any:
+    names = dict(zip(("dim", "descending"), args, strict=False))
+    return torch.sort(x, stable=True, **{"dim": -1} | names | kwargs)
+
+
+def _argsort(x: Any, dim: int = -1, descending: bool = False, stable: bool = True) -> Any:
+    return torch.argsort(x, dim=dim, descending=descending, stable=True)
+
+
+def _msort(x: Any, out: Any = None) -> Any:
+    return _into(out, torch.sort(x, dim=0, stable=True)[0])
+
+
+def _topk(
+    x: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True, out: Any = None
+):
+    found = torch.sort(x, dim=dim, descending=largest, stable=True)
+    return _into(out, tuple(part.narrow(dim, 0, k) if x.dim() else part for part in found))
+
+
+def _kthvalue(x: Any, k: int, dim: int = -1, keepdim: bool = False, out: Any = None) -> Any:
+    found = torch.sort(x, dim=dim, stable=True)
+    if x.dim() == 0:
+        return _into(out, tuple(found))
+    parts = (part.narrow(dim, k - 1, 1) for part in found)
+    return _into(out, tuple(part if keepdim else part.squeeze(dim) for part in parts))
+
+
+# What PyTorch gives when equal elements keep their order.
+STABLE: dict[str, Callable[..., Any]] = {
+    "sort": _sort,
+    "argsort": _argsort,
+    "msort": _msort,
+    "topk": _topk,
+    "kthvalue": _kthvalue,
+}
+
+
+class StableSide(Side):
+    """PyTorch, where equal elements keep their order."""
+
+    def variant(self, name: str) -> Callable[..., Any] | None:
+        given = super().variant(name)
+        return None if given is None else STABLE[self.info.name]
+
+
+def _loop(function: Callable[..., Any], in_dims: int) -> Callable[..., Any]:
+    """vmap as a loop over the samples."""
+
+    def run(*stacked: torch.Tensor) -> Any:
+        samples = zip(*(tensor.unbind(in_dims) for tensor in stacked), strict=True)
+        return torch.stack([function(*one) for one in samples])
+
+    return run
+
+
+class ReferenceSide(Side):
+    """The database's own reference, in double precision."""
+
+    def variant(self, name: str) -> Callable[..., Any] | None:
+        given = super().variant(name)
+        return None if given is None else self._reference
+
+    def own(self, value: Any) -> Any:
+        return _loop if value is torch.vmap else super().own(value)
+
+    def _reference(self, x: torch.Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Any:
+        values = self.info.ref(x.detach().double().numpy(), *args, **kwargs)
+        return _into(out, torch.as_tensor(values, dtype=torch.float64))
+
+
+def references(info: Any, dtype: torch.dtype, mode: str) -> Iterator[type[Side]]:
+    """The sides whose values count beside PyTorch's."""
+    if info.name in STABLE:
+        yield StableSide
+    unary = hasattr(info, "sample_kwargs") and getattr(info, "ref", None) is not None
+    if unary and not dtype.is_complex and mode in ("function", "method", "vmap"):
+        yield ReferenceSide
