@@ -2,6 +2,8 @@
 // behind ops/index.
 #include <algorithm>
 #include <cmath>
+#include <complex>
+#include <limits>
 #include <numeric>
 #include <vector>
 
@@ -13,13 +15,19 @@
 #include "op/_unsafe_view.h"
 #include "op/add.h"
 #include "op/cat.h"
+#include "op/clamp.h"
 #include "op/clone.h"
 #include "op/contiguous.h"
 #include "op/copy_.h"
 #include "op/diagonal.h"
+#include "op/empty.h"
 #include "op/expand.h"
 #include "op/gather.h"
+#include "op/index.h"
+#include "op/index_put.h"
 #include "op/index_select.h"
+#include "op/logical_not.h"
+#include "op/masked_fill.h"
 #include "op/masked_select.h"
 #include "op/new_full.h"
 #include "op/new_zeros.h"
@@ -33,6 +41,7 @@
 #include "op/rolled_back.h"
 #include "op/select.h"
 #include "op/slice.h"
+#include "op/to_device.h"
 #include "op/to_dtype.h"
 #include "op/unsqueeze.h"
 #include "op/where.h"
@@ -263,6 +272,7 @@ Tensor take_along_dim(const Tensor& self, const Tensor& given, OptInt dim) {
 }
 
 Tensor nonzero(const Tensor& self) { return indices_of_true(self); }
+Tensor argwhere(const Tensor& self) { return indices_of_true(self); }
 
 Tensor nonzero_static(const Tensor& self, int64_t size, int64_t fill_value) {
   if (!has_values(self)) return empty_tensor({size, self.dim()}, DType::kInt64, self.device());
@@ -279,16 +289,29 @@ bool is_opaque(const Tensor& t) {
   return batching::is_batched(t) || t.is_meta() || !(t.impl()->keys & modes).empty();
 }
 
+// The largest finite number of a floating dtype.
+double largest(DType dtype) {
+  if (dtype == DType::kFloat16) return 65504;
+  if (dtype == DType::kBFloat16) return 0x1.fep127;
+  return dtype == DType::kFloat32 ? std::numeric_limits<float>::max()
+                                  : std::numeric_limits<double>::max();
+}
+
 // Whether a number can become an element of `dtype`: not one with an imaginary part where there is
-// none, nor one out of the range of integers. Negative ones wrap around in an unsigned dtype.
+// none, nor one out of range, but for infinities of floating dtypes. Negative integers wrap around
+// in an unsigned dtype.
 bool element_fits(const Scalar& number, DType dtype) {
   if (dtype == DType::kBool) return true;
-  if (number.is_complex() && !is_complex(dtype) && number.to_complex().imag() != 0) return false;
-  if (!is_integral(dtype)) return true;
+  const std::complex<double> z = number.to_complex();
+  if (!is_complex(dtype) && z.imag() != 0) return false;
+  if (is_inexact(dtype)) {
+    const double most = largest(to_real(dtype));
+    const auto fits = [=](double v) { return !std::isfinite(v) || std::abs(v) <= most; };
+    return fits(z.real()) && fits(z.imag());
+  }
   if (number.is_integral()) return rules::fits(number, dtype);
-  const double v = number.to_complex().real();
   const double end = std::ldexp(1.0, static_cast<int>(8 * item_size(dtype)) - is_signed(dtype));
-  return v < end && v >= -end;  // not NaN
+  return z.real() < end && z.real() >= (is_signed(dtype) ? -end : 0);  // not NaN
 }
 
 std::string c_name(DType dtype) {
@@ -300,11 +323,50 @@ std::string c_name(DType dtype) {
 }  // namespace
 
 Tensor masked_fill_Tensor(const Tensor& self, const Tensor& mask, const Tensor& value) {
-  const DType t = value.dtype();
-  const bool fits = t == self.dtype() || (!is_complex(t) && !is_integral(self.dtype()));
-  TD_CHECK(fits || is_opaque(value) || element_fits(value.item_scalar(), self.dtype()),
+  TD_CHECK(value.dtype() == self.dtype() || is_opaque(value) ||
+               element_fits(value.item_scalar(), self.dtype()),
            "value cannot be converted to type {} without overflow", c_name(self.dtype()));
   return op::where(mask, op::to_dtype(value, self.dtype(), false, std::nullopt), self);
+}
+
+namespace {
+
+// Indices inside of the dimensions that they are of.
+TensorList clamped(const Tensor& self, TensorSpan indices) {
+  TensorList inside;
+  for (size_t i = 0; i < indices.size(); i++) {
+    const Tensor& index = indices[i];
+    if (!index.defined() || index.dtype() == DType::kBool || i >= self.sizes().size()) {
+      inside.push_back(index);
+      continue;
+    }
+    const int64_t size = self.sizes()[i];
+    inside.push_back(op::clamp(index, Scalar(-size), Scalar(size - 1)));
+  }
+  return inside;
+}
+
+}  // namespace
+
+Tensor _unsafe_masked_index(const Tensor& self, const Tensor& mask, TensorSpan indices,
+                            const Scalar& fill) {
+  const Tensor hidden = op::logical_not(mask);
+  if (self.numel() > 0)
+    return op::masked_fill_Scalar(op::index(self, clamped(self, indices)), hidden, fill);
+  TensorOptions on_meta(self.dtype());
+  on_meta.device = Device(DeviceType::kMeta);
+  TensorList places;  // sizes alone
+  for (const Tensor& index : indices)
+    places.push_back(index.defined() ? op::to_device(index, *on_meta.device, false) : index);
+  const Tensor sizes = op::index(op::empty(self.sizes(), on_meta, std::nullopt), places);
+  return op::new_full(self, sizes.sizes(), fill, {});
+}
+
+Tensor _unsafe_masked_index_put_accumulate(const Tensor& self, const Tensor& mask,
+                                           TensorSpan indices, const Tensor& values) {
+  if (self.numel() == 0) return op::clone(self, std::nullopt);
+  const Tensor added = op::masked_fill_Scalar(values, op::logical_not(mask), Scalar(int64_t{0}));
+  return op::index_put(self, clamped(self, indices), added, true);
 }
 
 Tensor masked_select(const Tensor& self, const Tensor& mask) {

@@ -222,9 +222,9 @@ Tensor tensordot(const Tensor& self, const Tensor& other, IntSpan dims_self, Int
     const int64_t da = summed_a[i], db = summed_b[i], size_a = self.size(da),
                   size_b = other.size(db);
     if (size_b == 1 && size_a != 1)
-      a = op::sum(a, DimVector{da}, true, std::nullopt);
+      a = op::sum(a, DimVector{da}, true, self.dtype());
     else if (size_a == 1 && size_b != 1)
-      b = op::sum(b, DimVector{db}, true, std::nullopt);
+      b = op::sum(b, DimVector{db}, true, other.dtype());
     else
       TD_CHECK(size_a == size_b,
                "contracted dimensions need to match, but first has size {} in dim {} and second "

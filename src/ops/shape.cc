@@ -16,6 +16,7 @@
 #include "op/cat.h"
 #include "op/chunk.h"
 #include "op/clone.h"
+#include "op/constant_pad_nd.h"
 #include "op/contiguous.h"
 #include "op/copy_.h"
 #include "op/eq.h"
@@ -332,6 +333,46 @@ static bool all_channels_last(TensorSpan tensors) {
   return std::all_of(tensors.begin(), tensors.end(), [&](const Tensor& t) {
     return t.dim() == rank && resembles_channels_last(t.sizes(), t.strides());
   });
+}
+
+namespace {
+
+void check_chunk_cat(TensorSpan tensors, int64_t dim, int64_t num_chunks) {
+  TD_CHECK(num_chunks >= 1, "_chunk_cat expects positive num_chunks");
+  TD_CHECK(!tensors.empty(), "_chunk_cat expects a non-empty input tensor list");
+  const Tensor& first = tensors[0];
+  for (const Tensor& t : tensors) {
+    TD_CHECK(t.numel() > 0, "_chunk_cat expects non-empty tensor");
+    TD_CHECK(t.dtype() == first.dtype(),
+             "_chunk_cat expects all input tensors with the same dtype");
+    TD_CHECK(t.dim() == first.dim() || dim >= 0,
+             "_chunk_cat expects non-negative dim when input tensors have different ndims");
+  }
+  for (const Tensor& t : tensors)
+    TD_CHECK(dim < t.dim(), "_chunk_cat expects dim < ndim for all input tensors");
+  dim = contract::wrap_dim(dim, first.dim());
+  for (const Tensor& t : tensors)
+    TD_CHECK(t.sizes().slice(0, dim) == first.sizes().slice(0, dim),
+             "_chunk_cat expects same sizes of 0,...,dim-1 dimensions for all tensors");
+}
+
+}  // namespace
+
+Tensor _chunk_cat(TensorSpan tensors, int64_t dim, int64_t num_chunks) {
+  check_chunk_cat(tensors, dim, num_chunks);
+  dim = contract::wrap_dim(dim, tensors[0].dim());
+  TensorList parts;
+  for (const Tensor& t : tensors) {
+    const int64_t size = t.size(dim), missing = (num_chunks - size % num_chunks) % num_chunks;
+    DimVector pad(2 * (t.dim() - dim), 0);
+    pad.back() = missing;
+    const Tensor whole = missing ? op::constant_pad_nd(t, pad, Scalar(int64_t{0})) : t;
+    DimVector sizes(t.sizes().slice(0, dim));
+    sizes.push_back(num_chunks);
+    sizes.push_back(-1);
+    parts.push_back(op::reshape(whole, sizes));
+  }
+  return op::cat(parts, dim + 1);
 }
 
 Tensor cat(TensorSpan tensors, int64_t dim) {

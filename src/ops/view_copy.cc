@@ -24,6 +24,7 @@
 #include "op/view.h"
 #include "op/view_as_complex.h"
 #include "op/view_as_real.h"
+#include "ops/contract.h"
 
 namespace taeda::impl {
 namespace {
@@ -52,6 +53,13 @@ Tensor expand_copy(const Tensor& self, IntSpan size, bool implicit) {
   return copied(op::expand(self, size, implicit));
 }
 Tensor narrow_copy(const Tensor& self, int64_t dim, int64_t start, int64_t length) {
+  // A RuntimeError, as PyTorch raises for such a dim here alone.
+  TD_CHECK(
+      dim < self.dim(),
+      "narrow_copy: Expected dim < static_cast<int64_t>(self_sizes.size()) to be true, but got "
+      "false: dim {} of a tensor of {} dimensions",
+      dim, self.dim());
+  dim = contract::wrap_dim(dim, self.dim());
   if (!self.is_sparse()) return copied(op::narrow(self, dim, start, length));
   TensorOptions integers(DType::kInt64);
   integers.device = self.device();

@@ -441,7 +441,11 @@ REFUSED = {
     "pickle": (lambda a: pickle.dumps(a), RuntimeError, "storage"),
     "out": (lambda a: taeda.sin(a, out=taeda.empty(3, 4)), RuntimeError, "out="),
     "write": (lambda a: taeda.zeros(3, 4).add_(a), RuntimeError, "not possible"),
-    "resize": (lambda a: a.resize_(2), RuntimeError, "vmap"),
+    "resize": (
+        lambda a: a.resize_(1, 1, 1, 2, memory_format=taeda.channels_last),
+        RuntimeError,
+        "vmap",
+    ),
     "no tensor": (lambda a: 3, ValueError, "must only return Tensors"),
 }
 

@@ -25,8 +25,8 @@ def same(call):
 
 # --- masked_fill with a value in a tensor ---
 
-VALUES = [1j, 1 + 0j, 300, -1, 300.7, float("nan"), float("inf"), 1 << 40, True]
-DTYPES = ["float32", "int8", "uint8", "int64", "complex64"]
+VALUES = [1j, 1 + 0j, 300, -1, 300.7, float("nan"), float("inf"), 1 << 40, True, -1.5, -0.5]
+DTYPES = ["float32", "float16", "bfloat16", "int8", "uint8", "int64", "bool", "complex64"]
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -60,6 +60,16 @@ def test_masked_fill_of_a_tensor_has_gradients():
 # --- vmap of what PyTorch runs sample by sample ---
 
 
+def test_operators_whose_sizes_depend_on_values_are_batched_where_samples_agree():
+    x = [[1.0, 0.0, 2.0], [3.0, 4.0, 0.0]]
+    same(lambda lib: lib.vmap(lib.argwhere)(lib.tensor(x)))
+    for size in (1, 4):
+        same(lambda lib, n=size: lib.vmap(lambda v: lib.nonzero_static(v, size=n))(lib.tensor(x)))
+    same(lambda lib: tuple(lib.vmap(lambda v: lib.histogram(v, 4))(lib.tensor(x))))
+    with pytest.raises(RuntimeError):
+        taeda.vmap(taeda.argwhere)(taeda.tensor([[1.0, 0.0], [1.0, 1.0]]))
+
+
 def test_weights_of_a_histogram_may_be_batched():
     x, weights = [1.0, 2.0, 4.0], [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]
 
@@ -68,6 +78,17 @@ def test_weights_of_a_histogram_may_be_batched():
         return tuple(lib.vmap(one)(lib.tensor(weights)))
 
     same(call)
+
+
+def test_samples_are_resized_and_made_with_strides():
+    x = taeda.zeros(2, 3)
+    resized = taeda.vmap(lambda v: v.clone().resize_(2, 4).fill_(7.0))(x)
+    assert resized.tolist() == [[[7.0] * 4] * 2] * 2
+    like = taeda.vmap(lambda v: v.clone().resize_as_(taeda.ones(2)).fill_(1.0))(x)
+    assert like.tolist() == [[1.0, 1.0]] * 2
+    made = taeda.vmap(lambda v: v.new_empty_strided((2, 3), (1, 2)).fill_(5.0))(x)
+    assert made.shape == (2, 2, 3) and (made == 5).all()
+    assert made.stride()[1:] == (1, 2)
 
 
 @pytest.mark.parametrize("mode", ["sum", "mean", "max"])
@@ -142,6 +163,105 @@ def test_half_of_a_two_sided_spectrum_says_all_of_a_real_signal():
     assert torch.allclose(torch.from_dlpack(ours), theirs)
 
 
+def test_cholesky_has_pytorchs_gradient_where_the_cotangents_diagonal_is_complex():
+    a = torch.randn(3, 3, dtype=torch.complex128, generator=torch.manual_seed(0))
+    a = a @ a.mH + torch.eye(3)
+    g = torch.randn(3, 3, dtype=torch.complex128, generator=torch.manual_seed(1))
+    for upper in (False, True):
+        found = []
+        for lib, x, gy in ((torch, a, g), (taeda, *(taeda.from_numpy(t.numpy()) for t in (a, g)))):
+            x = x.clone().requires_grad_()
+            found.append(lib.autograd.grad(lib.linalg.cholesky(x, upper=upper), x, gy)[0])
+        assert torch.allclose(torch.from_dlpack(found[1].resolve_conj()), found[0])
+
+
+def test_the_norm_of_order_zero_has_no_gradient():
+    for lib in BOTH:
+        x = lib.tensor([1.0, 0.0, 2.0], requires_grad=True)
+        y = lib.linalg.vector_norm(x, 0)
+        assert y.item() == 2
+        assert lib.autograd.grad(y, x, allow_unused=True)[0] is None
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"reduction": "abc"},
+        {"weight": (5, 4)},
+        {"weight": ()},
+        {"weight": (5,)},
+        {"x": (5, 0)},
+        {"target": (5, 4)},
+        {"float": True},
+    ],
+    ids=str,
+)
+def test_multi_margin_loss_refuses_as_pytorch(change):
+    def call(lib):
+        x = lib.zeros(*change.get("x", (5, 4)))
+        dtype = lib.float32 if "float" in change else lib.int64
+        target = lib.zeros(*change.get("target", (5,)), dtype=dtype)
+        weight = lib.zeros(change["weight"]) if "weight" in change else None
+        function = lib.nn.functional.multi_margin_loss
+        return function(x, target, weight=weight, reduction=change.get("reduction", "mean"))
+
+    same(call)
+
+
+def test_narrow_copy_raises_a_runtime_error_beyond_the_last_dimension():
+    for dim, error in ((3, RuntimeError), (-4, IndexError)):
+        for lib in BOTH:
+            with pytest.raises(error):
+                lib.narrow_copy(lib.zeros(2, 3, 4), dim, 0, 1)
+
+
+def test_small_integers_contract_over_dimensions_that_broadcast():
+    def call(lib):
+        a = lib.arange(6, dtype=lib.uint8).reshape(2, 3)
+        return lib.tensordot(a, lib.ones(1, 3, dtype=lib.uint8), dims=([0, 1], [0, 1]))
+
+    same(call)
+
+
 def test_the_hash_of_a_number_may_name_its_dimension():
     for dim in (0, -1):
         same(lambda lib, d=dim: lib.hash_tensor(lib.tensor(2.5), d).to(lib.int64))
+
+
+def test_masked_indices_are_never_out_of_range():
+    def call(lib):
+        x = lib.arange(12.0).reshape(3, 4).requires_grad_()
+        mask = lib.tensor([[True, False], [False, True]])
+        indices = [lib.tensor([[0], [9]]), lib.tensor([[-7, 3]])]
+        aten = lib.ops.aten
+        y = aten._unsafe_masked_index(x, mask, indices, 5)
+        z = aten._unsafe_masked_index_put_accumulate(x, mask, indices, lib.ones(2, 2))
+        return tuple(t.detach() for t in (y, z, lib.autograd.grad(y.sum(), x)[0]))
+
+    same(call)
+
+
+def test_chunks_of_several_tensors_follow_each_other():
+    shapes = [((3, 4), (2, 4)), ((5,), (1,)), ((2, 3), (2, 5, 2))]
+    for (first, second), dim in zip(shapes, (0, 0, 1), strict=True):
+
+        def call(lib, first=first, second=second, dim=dim):
+            n = lib.arange(40.0)
+            take = lambda s, i: n[i : i + lib.zeros(s).numel()].reshape(s)  # noqa: E731
+            return lib._chunk_cat([take(first, 0), take(second, 9)], dim, 2)
+
+        same(call)
+    for arguments in ((0, 0), (0, -1), (1, 2), (-1, 2)):
+        same(lambda lib, a=arguments: lib._chunk_cat([lib.ones(2, 3), lib.ones(4)], *a))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_derivatives_of_logcumsumexp_do_not_read_a_rounded_result(dtype):
+    x = torch.tensor([1000.0, 999.0, 1003.5, 1000.0, 1004.0]).to(getattr(torch, dtype))
+    exact = x.double().requires_grad_()
+    expected = torch.autograd.grad(exact.logcumsumexp(0).sum(), exact)[0].tolist()
+    ours = taeda.tensor(x.tolist(), dtype=getattr(taeda, dtype), requires_grad=True)
+    gx = taeda.autograd.grad(ours.logcumsumexp(0).sum(), ours)[0].tolist()
+    assert gx == pytest.approx(expected, rel=0.02)
+    _, tangent = taeda.func.jvp(lambda t: t.logcumsumexp(0), (ours.detach(),), (ours * 0 + 1,))
+    assert tangent.tolist() == pytest.approx([1.0] * 5, rel=0.02)

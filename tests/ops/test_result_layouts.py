@@ -41,7 +41,7 @@ def test_transforms_lay_their_dimensions_innermost(dim, layout):
 
 def test_a_resized_out_of_a_factorization_is_column_major():
     ours, theirs = pair(2, 3, 3)
-    for name in ("inv_ex", "qr", "lu_factor_ex", "ldl_factor", "eigh", "cholesky_ex"):
+    for name in ("inv_ex", "qr", "lu_factor_ex", "ldl_factor", "eigh", "eig", "cholesky_ex"):
         results = []
         for lib, x in ((taeda, ours), (torch, theirs)):
             x = x @ x.mT if name in ("cholesky_ex", "eigh") else x
@@ -60,6 +60,38 @@ def test_a_resized_out_of_a_transform_is_row_major():
     taeda.fft.fft(ours, dim=0, out=outs[0])
     torch.fft.fft(theirs, dim=0, out=outs[1])
     assert_same_layout(*outs)
+
+
+@pytest.mark.parametrize("shapes", [((3, 3), (3, 3)), ((4, 3), (4, 2)), ((3, 4), (3, 2))])
+@pytest.mark.parametrize("batch", [(), (2,)])
+def test_least_squares_leave_columns(shapes, batch):
+    a, theirs_a = pair(*batch, *shapes[0])
+    b, theirs_b = pair(*batch, *shapes[1])
+    ours = taeda.linalg.lstsq(a, b).solution
+    assert_same_layout(ours, torch.linalg.lstsq(theirs_a, theirs_b).solution)
+
+
+@pytest.mark.parametrize("adjoint", [False, True])
+@pytest.mark.parametrize("left", [False, True])
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_solutions_of_factored_systems(left, adjoint, dtype):
+    a, theirs_a = pair(3, 3, dtype=dtype)
+    b, theirs_b = pair(*((2, 3, 4) if left else (2, 4, 3)), dtype=dtype)
+    options = {"left": left, "adjoint": adjoint}
+    ours = taeda.linalg.lu_solve(*taeda.linalg.lu_factor(a), b, **options)
+    theirs = torch.linalg.lu_solve(*torch.linalg.lu_factor(theirs_a), theirs_b, **options)
+    assert_same_layout(ours, theirs)
+
+
+@pytest.mark.parametrize("transpose", [False, True])
+@pytest.mark.filterwarnings("ignore:torch.triangular_solve")
+def test_both_results_of_triangular_solve_are_column_major(transpose):
+    a, theirs_a = pair(3, 3)
+    b, theirs_b = pair(3, 2)
+    ours = taeda.triangular_solve(b, a, transpose=transpose)
+    theirs = torch.triangular_solve(theirs_b, theirs_a, transpose=transpose)
+    for one, other in zip(ours, theirs, strict=True):
+        assert_same_layout(one, other)
 
 
 def test_finite_differences_are_row_major():

@@ -1,7 +1,9 @@
-// vmap of what makes tensors from tensors: linspace and logspace between ends of each sample's own.
+// vmap of what makes tensors or gives them other sizes: linspace and logspace between ends of each
+// sample's own, resize_, new_empty_strided.
 //
 // A sample's row is what the operator makes for it, so that the last bits are those of a loop; the
 // ends of all samples are read at once.
+#include "core/strides.h"
 #include "op/linspace.h"
 #include "op/logspace.h"
 #include "op/stack.h"
@@ -78,6 +80,41 @@ void logspace_rows(Call& call) {
 }
 
 }  // namespace
+
+// (self, size, memory_format): each sample gets the sizes; what is in them is undefined, as behind
+// the end of a tensor that grows.
+void resize_(Call& call) {
+  TD_CHECK(call.stack[2].is_none(), "vmap: resize_: memory_format is not supported inside vmap");
+  DimVector sizes{call.size()};
+  for (const int64_t n : call.stack[1].ints()) sizes.push_back(n);
+  Stack args = call.stack;
+  {
+    const Outside outside(call.level);
+    args[0] = call.value(0);
+    args[1] = Value::Ints(sizes.begin(), sizes.end());
+    run(call, args);
+  }
+  finish(call, args);
+}
+
+// (self, size, stride, options): the samples follow each other, each as long as its strides reach.
+void new_empty_strided(Call& call) {
+  const Value::Ints size = call.stack[1].ints(), stride = call.stack[2].ints();
+  const DimVector one(size), steps(stride);
+  const int64_t bytes = storage_bytes_needed(one, steps, 0, DType::kUInt8);
+  Value::Ints sizes{call.size()}, strides{bytes};
+  sizes.insert(sizes.end(), size.begin(), size.end());
+  strides.insert(strides.end(), stride.begin(), stride.end());
+  Stack args = call.stack;
+  {
+    const Outside outside(call.level);
+    args[0] = call.value(0);
+    args[1] = sizes;
+    args[2] = strides;
+    run(call, args);
+  }
+  finish(call, args);
+}
 
 void linspace_tensor(Call& call) { linspace_rows(call); }
 void linspace_end_tensor(Call& call) { linspace_rows(call); }

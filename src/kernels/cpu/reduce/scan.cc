@@ -382,13 +382,23 @@ T exp_difference(const T& a, const T& b) {
   return a == b ? T(1) : std::exp(a - b);
 }
 
+// The result y of logcumsumexp anew where half precision rounded it: exp() makes a factor of a
+// rounding error, which of large y is more than 1.
+template <class T>
+void unround(bool rounded, int64_t n, const T* x, T* y) {
+  LogAddExp<T> running;
+  for (int64_t i = 0; rounded && i < n; i++) y[i] = running(x[i]);
+}
+
 // s_i = sum_{k <= i} t_k exp(x_k - y_i) = s_{i-1} exp(y_{i-1} - y_i) + t_i exp(x_i - y_i); no
 // exponent of real numbers is positive, as y grows and lies above x.
 template <class T>
 void logcumsumexp_tangent(const View& out, const View& tangent, const View& self,
                           const View& output, int64_t dim) {
-  const auto sums = [](int64_t n, T* const* lane) {
+  const bool rounded = is_reduced_floating(output.dtype);
+  const auto sums = [rounded](int64_t n, T* const* lane) {
     const T *const t = lane[1], *const x = lane[2], *const y = lane[3];
+    unround(rounded, n, x, lane[3]);
     T s(0);
     for (int64_t i = 0; i < n; i++) {
       if (i > 0) s *= exp_difference(y[i - 1], y[i]);
@@ -402,8 +412,10 @@ void logcumsumexp_tangent(const View& out, const View& tangent, const View& self
 template <class T>
 void logcumsumexp_gradient(const View& out, const View& gy, const View& self, const View& output,
                            int64_t dim) {
-  const auto sums = [](int64_t n, T* const* lane) {
+  const bool rounded = is_reduced_floating(output.dtype);
+  const auto sums = [rounded](int64_t n, T* const* lane) {
     const T *const g = lane[1], *const x = lane[2], *const y = lane[3];
+    unround(rounded, n, x, lane[3]);
     const auto conjugate = [](const T& z) {
       if constexpr (is_complex(kDTypeOf<T>))
         return std::conj(z);
