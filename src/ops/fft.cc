@@ -12,6 +12,7 @@
 #include "op/cat.h"
 #include "op/clone.h"
 #include "op/conj.h"
+#include "op/conj_physical.h"
 #include "op/constant_pad_nd.h"
 #include "op/div.h"
 #include "op/expand.h"
@@ -187,8 +188,9 @@ Tensor of_real(std::string_view name, const Tensor& self, const Extent& e, const
   const Tensor x = resized(floating(self, false), e);
   if (forward) return op::_fft_r2c(x, e.dims, by, true);
   const IntSpan dims = e.dims;
-  const Tensor y = op::conj_physical(op::_fft_r2c(x, dims.slice(dims.size() - 1, 1), by, true));
-  return dims.size() == 1 ? y : op::_fft_c2c(y, dims.slice(0, dims.size() - 1), by, false);
+  const Tensor y = op::_fft_r2c(x, dims.slice(dims.size() - 1, 1), by, true);
+  if (dims.size() == 1) return op::conj(y);
+  return op::_fft_c2c(op::conj_physical(y), dims.slice(0, dims.size() - 1), by, false);
 }
 
 Tensor to_real(std::string_view name, const Tensor& self, const Extent& e, const OptText& norm,
