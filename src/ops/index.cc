@@ -286,7 +286,7 @@ namespace {
 // Whether nobody here can look at the elements of `t`.
 bool is_opaque(const Tensor& t) {
   const KeySet modes = KeySet(Key::kPython) | Key::kFunctionalize | Key::kSparse;
-  return batching::is_batched(t) || t.is_meta() || !(t.impl()->keys & modes).empty();
+  return batching::is_batched(t) || !has_memory(t.device()) || !(t.impl()->keys & modes).empty();
 }
 
 // The largest finite number of a floating dtype.

@@ -18,12 +18,12 @@
 #include "op/expand.h"
 #include "op/eye.h"
 #include "op/linalg_inv.h"
-#include "op/linalg_vector_norm.h"
 #include "op/matmul.h"
 #include "op/matrix_power.h"
 #include "op/mm.h"
 #include "op/mul.h"
 #include "op/mv.h"
+#include "op/norm_of_differences.h"
 #include "op/permute.h"
 #include "op/reshape.h"
 #include "op/sqrt.h"
@@ -350,7 +350,7 @@ Tensor cdist(const Tensor& x1, const Tensor& x2, double p, std::string_view comp
     return op::sqrt(op::clamp_min(squares, 1e-30));
   }
   const Tensor differences = op::sub(op::unsqueeze(x1, -2), op::unsqueeze(x2, -3), 1);
-  return op::linalg_vector_norm(differences, p, DimVector{-1}, false, std::nullopt);
+  return op::norm_of_differences(differences, p);
 }
 
 }  // namespace impl

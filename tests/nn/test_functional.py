@@ -292,6 +292,15 @@ def test_grid_sample_equals_pytorchs(oracle, mode, padding_mode, align):
         oracle.assert_same(actual, expected, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("distances", [F.pdist, lambda x, p: taeda.cdist(x, x, p)])
+def test_distances_of_order_0_count_and_have_a_gradient_of_zeros(distances):
+    x = taeda.tensor([[1.0, 2.0], [1.0, 3.0], [float("nan"), 3.0]], requires_grad=True)
+    y = distances(x, p=0.0)
+    assert set(y.flatten().tolist()) <= {0.0, 1.0, 2.0} and y.sum().item() > 0
+    y.sum().backward()
+    assert taeda.equal(x.grad, taeda.zeros(3, 2))
+
+
 def test_pdist_equals_pytorchs(oracle):
     x = oracle.torch.randn(5, 3)
     oracle.assert_same(F.pdist(oracle.ours(x)), oracle.torch.pdist(x))

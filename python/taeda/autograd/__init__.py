@@ -211,11 +211,12 @@ def _profiler_enabled() -> bool:
 
 def _calculate_shape(output: Tensor, grad: Tensor, is_grads_batched: bool) -> tuple[Any, Any]:
     """The shapes of an output and of one gradient of it; of nested tensors those of their parts."""
+
+    def shape(t: Any) -> Any:
+        return t._nested_tensor_size() if t.is_nested else t.shape
+
     if output.is_nested or grad.is_nested:
-        return tuple(
-            t._nested_tensor_size() if t.is_nested else t.shape  # type: ignore[attr-defined]
-            for t in (output, grad)
-        )
+        return shape(output), shape(grad)
     return output.shape, grad.shape[1:] if is_grads_batched else grad.shape
 
 

@@ -25,14 +25,14 @@ class _Step(Function):
     """Tensors as they are, with a history that `_Step.backward` of a subclass answers."""
 
     @staticmethod
-    def forward(ctx: Any, *tensors: Tensor) -> Any:
+    def forward(ctx: Any, *tensors: Any) -> Any:
         return tuple(t.view_as(t) for t in tensors)
 
 
 class _Error(_Step):
     @staticmethod
-    def forward(ctx: Any, message: str, *tensors: Tensor) -> Any:
-        ctx.message = message
+    def forward(ctx: Any, *arguments: Any) -> Any:
+        ctx.message, *tensors = arguments
         return _Step.forward(ctx, *tensors)
 
     @staticmethod
