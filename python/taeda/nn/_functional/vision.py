@@ -315,9 +315,9 @@ def embedding_bag(
         kept = taeda.cat([starts.new_zeros(1), keep.cumsum(0)])
         lengths = kept[starts].diff()
         if not _C._batch_level(input):
-            input, starts, keep = input[keep], kept[starts], None
             if per_sample_weights is not None:
                 per_sample_weights = per_sample_weights[keep]
+            input, starts, keep = input[keep], kept[starts], None
         elif not by_rows:  # padding counts as a row of zeros
             weight = weight.index_fill(0, taeda.tensor([padding], device=weight.device), 0)
     if max_norm is not None or by_rows:  # all checks come before weight is scaled in place
