@@ -623,6 +623,8 @@ def gradgradcheck(
         args = tuple(x.requires_grad_() if at else x for x, at in zip(args, checked))
         xs = tuple(x.view_as(x) if at else x for x, at in zip(args[:count], checked))
         outputs = _differentiable(_as_tuple(func(*xs)))
+        if not outputs:  # as of empty inputs, on which nothing depends
+            return ()
         wanted = [x for x, at in zip(xs, checked) if at]
         grads = _grad(outputs, wanted, args[count:], create_graph=True, allow_unused=True)
         return tuple(g for g in grads if g is not None)
