@@ -22,7 +22,7 @@ def pair(*shape, dtype="float64", layout="dense"):
 def assert_same_layout(ours, theirs):
     assert tuple(ours.shape) == tuple(theirs.shape)
     assert tuple(ours.stride()) == tuple(theirs.stride())
-    near = torch.from_dlpack(ours.detach().contiguous())
+    near = torch.from_dlpack(ours.detach().contiguous().resolve_conj())
     assert torch.allclose(near, theirs.detach(), rtol=1e-4, atol=1e-6)
 
 
