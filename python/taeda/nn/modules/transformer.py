@@ -11,7 +11,7 @@ from taeda import Tensor
 from taeda.nn import functional as F
 from taeda.nn.init import xavier_uniform_
 
-from .activation import MultiheadAttention
+from .activation import GELU, MultiheadAttention, ReLU
 from .container import ModuleList
 from .dropout import Dropout
 from .linear import Linear
@@ -198,7 +198,11 @@ class TransformerEncoder(Module):
             that all begin alike.
         num_layers: how many.
         norm: a module applied at the end, or None.
-        enable_nested_tensor, mask_check: taken for PyTorch's sake; results do not depend on them.
+        enable_nested_tensor: whether inference with ``src_key_padding_mask`` gives zeros where
+            there is padding (before ``norm``), as PyTorch's, which packs sequences there: in eval
+            mode, where nothing is recorded, of batches first, without ``mask``, with the padding
+            behind sequences, for layers with ``norm_first=False`` and an even number of heads.
+        mask_check: taken for PyTorch's sake; the padding is always looked at.
 
     Shape:
         src, mask, src_key_padding_mask: as for the layer (its ``src_mask`` is ``mask``).
@@ -225,6 +229,7 @@ class TransformerEncoder(Module):
         self.num_layers = num_layers
         self.norm = norm
         self.enable_nested_tensor = enable_nested_tensor
+        self.use_nested_tensor = enable_nested_tensor and _can_be_packed(encoder_layer)
         self.mask_check = mask_check
 
     def forward(
@@ -246,7 +251,41 @@ class TransformerEncoder(Module):
                 is_causal=is_causal,
                 src_key_padding_mask=src_key_padding_mask,
             )
+        if src_key_padding_mask is not None and mask is None and self._packs(src):
+            padding = src_key_padding_mask != 0
+            if not (padding[:, :-1] & ~padding[:, 1:]).any():
+                output = output.masked_fill(padding.unsqueeze(2), 0)
         return output if self.norm is None else self.norm(output)
+
+    def _packs(self, src: Tensor) -> bool:
+        """Whether PyTorch would take padded sequences without their padding, its fast path."""
+        layer = self.layers[0]
+        recorded = src.requires_grad or any(p.requires_grad for p in layer.parameters())
+        return (
+            getattr(self, "use_nested_tensor", False)
+            and not layer.training
+            and src.dim() == 3
+            and not src.is_nested
+            and not (taeda.is_grad_enabled() and recorded)
+            and not taeda.is_autocast_enabled()
+            and taeda.backends.mha.get_fastpath_enabled()
+        )
+
+
+def _can_be_packed(layer: Module) -> bool:
+    """Whether a layer is one that PyTorch's fast path knows."""
+    if not isinstance(layer, TransformerEncoderLayer):
+        return False
+    attention, activation = layer.self_attn, layer.activation
+    return (
+        not layer.norm_first
+        and attention.batch_first
+        and attention._qkv_same_embed_dim
+        and attention.in_proj_bias is not None
+        and (activation in (F.relu, F.gelu) or isinstance(activation, (ReLU, GELU)))
+        and layer.norm1.eps == layer.norm2.eps
+        and attention.num_heads % 2 == 0
+    )
 
 
 class TransformerDecoder(Module):
