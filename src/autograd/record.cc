@@ -231,13 +231,14 @@ TensorList replay(const TensorList& inputs, const TensorList& gys,
   std::vector<size_t> indices;
   for (size_t i = 0; i < inputs.size(); i++) {
     const Tensor& x = inputs[i];
-    if (!x.defined() || !is_inexact(x.dtype())) {
+    // What is recorded may lead to no leaf of ours, which nobody knows.
+    if (!x.defined() || !is_inexact(x.dtype()) || (create_graph && !requires_grad(x))) {
       fresh.push_back(x);
       continue;
     }
     Tensor copy = math::alias(x);
     share_tangent(copy, x);
-    if (create_graph && requires_grad(x))
+    if (create_graph)
       pass_through(copy, x);
     else
       copy.requires_grad_();

@@ -393,3 +393,11 @@ def test_linearize_keeps_its_point():
     _, push = taeda.func.linearize(lambda x: x * x, x)
     x.zero_()
     np.testing.assert_allclose(push(taeda.ones(3)).tolist(), [2 * v for v in X], rtol=1e-6)
+
+
+@pytest.mark.parametrize("softmax", [taeda.softmax, taeda.log_softmax])
+def test_third_gradients_have_no_history_that_leads_nowhere(softmax):
+    c = taeda.linspace(0.5, 2.0, 4)
+    once = lambda f: lambda x: (taeda.func.grad(f)(x) * c).sum()  # noqa: E731
+    third = taeda.func.grad(once(once(lambda x: (softmax(x, 0) * c).sum())))(c)
+    assert not third.requires_grad
