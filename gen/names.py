@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from .op import Op
 from .schema import Argument
 
-# Places that know functions of torch (or methods of Tensor) by names of their own, without in-place
-# forms: torch.special.expit is torch.sigmoid. "foreach" are the names of taeda._foreach.
+# Owners of other names for torch's functions and Tensor's methods, without in-place forms:
+# torch.special.expit is torch.sigmoid. "foreach" are the names of taeda._foreach.
 BORROWERS = ("special", "foreach")
 HIDDEN = {"nn.functional": "_C._nn"}  # where in-place forms are that users do not see
 OPTIONS = [  # what an `options` argument is in Python

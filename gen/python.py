@@ -32,8 +32,7 @@ def binding_files(table: Table) -> dict[str, str]:
     files, small = {}, []
     by_level: dict[str, list[list[Place]]] = {"speed": [], "size": []}
     for places in bodies.values():
-        # Borrowers take another's function. That of a method is none to lend: nobody has looked at
-        # its first argument.
+        # Borrowers take another's function, but no method's: its first argument is unchecked.
         lent = [place for place in places if place[0] not in ("Tensor", *BORROWERS)]
         entries |= {p: lent[-1] if lent and p[0] in BORROWERS else p for p in places}
         own = [p for p in places if entries[p] == p]
