@@ -84,7 +84,7 @@ def stage(folder: Path) -> tuple[int, list[str]]:
         (folder / path).write_text(search_settings(path) + text)
     shutil.copytree(ROOT / "docs" / "images", folder / "images")
     (folder / "assets").mkdir()
-    for name in ("extra.css", "iframe-worker.js"):
+    for name in ("extra.css", "iframe-worker.js", "exact-names.js"):
         shutil.copy(ROOT / "docs" / "site" / name, folder / "assets" / name)
     import yaml
 

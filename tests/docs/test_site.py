@@ -1,6 +1,8 @@
 """The pages of the site: all names, links that lead somewhere, nothing from elsewhere."""
 
+import json
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -28,7 +30,8 @@ def anchors(page):
     text = page.read_text()
     slugs = re.findall(r"^#+ (.+)$", text, re.M)
     plain = {re.sub(r"[^\w\s-]", "", s).strip().lower().replace(" ", "-") for s in slugs}
-    return set(re.findall(r"\{ #(\S+) \}", text)) | plain
+    named = re.findall(r"\{ #(\S+) \}", text) + re.findall(r'<a id="(\S+)">', text)
+    return set(named) | plain
 
 
 def test_links_lead_to_pages_and_names_of_the_site(site):
@@ -121,9 +124,84 @@ def test_headers_become_prose_and_declarations():
     kinds = [kind for kind, _ in cxx.blocks(text)]
     assert kinds == ["comment", "code", "comment", "code"]
     prose = cxx.prose(cxx.blocks(text)[0][1])
-    assert prose.split("\n") == ["A box.", "", "", "```cpp", "Box b;", "", "```", "", "Cheap."]
+    assert prose.split("\n") == ["A box.", "", "```cpp", "Box b;", "```", "", "Cheap."]
     for header in cxx.headers():
         assert len(cxx.page(header)) > 300, header
+
+
+def test_template_arguments_in_headers_comments_are_text():
+    lines = ["Box<T, N>: a\\b[i] of `Span<T>", "and_more*`, x_y.", "  Box<int> b;", "", "  b[0];"]
+    text = cxx.prose(lines)
+    assert text.startswith("Box&lt;T, N>: a\\\\b\\[i\\] of `` Span<T>\nand_more* ``, x\\_y.\n")
+    assert text.endswith("```cpp\nBox<int> b;\n\nb[0];\n```")
+    for header in cxx.headers():
+        outside = re.sub(r"(`+).+?\1", "", FENCED.sub("", cxx.page(header)), flags=re.S)
+        assert not re.search(r"<\w|\\[^*_\[\]#|\\\d+.>-]", outside), header
+    assert "<" not in re.sub(r"(`+).+?\1", "", cxx.pages()["cpp/index.md"])
+
+
+def test_pytorchs_anchors_lead_to_names_and_methods(site):
+    assert "torch.nn.CrossEntropyLoss" in anchors(site / "api" / "nn-losses.md")
+    assert "torch.stack" in anchors(site / "api" / "torch-shapes.md")
+    assert "torch.Tensor.add" in anchors(site / "api" / "Tensor-elementwise.md")
+    assert "torch.nn.Module.train" in anchors(site / "api" / "nn-containers.md")
+
+
+def test_a_page_says_first_what_it_holds(site):
+    opening = (site / "api" / "nn-losses.md").read_text().partition("# ")[2].split("\n")[2]
+    assert opening == "Losses and distances: what `torch.nn` has of them."
+    assert "\nLearning rate schedules.\n" in (site / "api" / "optim.lr_scheduler.md").read_text()
+
+
+def test_an_enumeration_shows_its_members(site):
+    text = (site / "api" / "utils.benchmark.md").read_text()
+    assert "class Colorize(Enum): NONE, COLUMNWISE, ROWWISE\n" in text
+
+
+ORDER = """
+const { namesFirst } = require(process.argv[1]);
+const [query, groups] = JSON.parse(process.argv[2]);
+console.log(namesFirst(query, groups).map(group => group[0].location).join(" "));
+"""
+
+
+@pytest.mark.parametrize(
+    "query, expected",
+    [
+        ("torch.stack*", "api/t.html#taeda.stack"),
+        ("Stack", "api/t.html#taeda.stack"),
+        ("StackDataset", "api/d.html#taeda.d.StackDataset"),
+        ("learning rate schedule", "api/lr.html"),
+        ("F.pad", "api/f.html#taeda.nn.functional.pad"),
+        ("nothing", "cpp/t.html#stack"),
+    ],
+)
+def test_the_search_finds_exact_names_first(query, expected):
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("needs node")
+    titles = {
+        "cpp/t.html#stack": "stack",
+        "api/d.html#taeda.d.StackDataset": "<code>Stack<mark>Dataset</mark></code>",
+        "api/t.html#taeda.pad": "<code>pad</code>",
+        "api/f.html#taeda.nn.functional.pad": "<code>pad</code>",
+        "api/t.html#taeda.stack": "<code>stack</code>",
+        "api/p.html#taeda.p.schedule": "<code>schedule</code>",
+        "api/lr.html": "torch.optim.lr_scheduler",
+    }
+    groups = [
+        [
+            {
+                "location": at,
+                "title": title,
+                "text": "<p>Learning rate schedules.</p>" * (at[4] == "l"),
+            }
+        ]
+        for at, title in titles.items()
+    ]
+    script = str(ROOT / "docs" / "site" / "exact-names.js")
+    command = [node, "-e", ORDER, script, json.dumps([query, groups])]
+    assert subprocess.check_output(command, text=True).split()[0] == expected
 
 
 def test_the_built_site_asks_nothing_of_the_network(site):

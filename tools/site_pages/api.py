@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import inspect
 import re
 from collections import defaultdict
@@ -26,12 +27,27 @@ def title(path: str, group: str) -> str:
     return f"{name}: {titles[group]}"
 
 
+def introduction(path: str, group: str) -> str:
+    """The first sentence of a page: what it holds of its module."""
+    if not group:
+        return f"{names.MODULES[path]}."
+    text = title(path, group).partition(": ")[2]
+    return f"{text[0].upper()}{text[1:]}: what `{path.replace('taeda', 'torch', 1)}` has of them."
+
+
 def anchor(path: str, name: str) -> str:
     return f"{path}.{name}"
 
 
+def pytorch_anchor(path: str, name: str) -> str:
+    """A target that links to PyTorch's own reference have, #torch.nn.Linear, beside `anchor`'s."""
+    return f'<a id="{anchor(path, name).replace("taeda", "torch", 1)}"></a>'
+
+
 def signature(value: Any) -> str:
     """The argument list; docstrings of operators open with theirs."""
+    if isinstance(value, type) and issubclass(value, enum.Enum):  # its members are all there is
+        return ""
     try:
         text = str(inspect.signature(value))
     except (TypeError, ValueError):
@@ -62,7 +78,9 @@ def signatures(name: str, value: Any, method: bool = False) -> tuple[list[str], 
     while lines and names.SIGNATURE.fullmatch(lines[0]):
         stated.append(as_method(lines[0]) if method else lines[0])
         del lines[0]
-    if not stated and callable(value) and (text := signature(value)):
+    if isinstance(value, type) and issubclass(value, enum.Enum):
+        stated = [f"class {name}(Enum): {', '.join(value.__members__)}"]
+    elif not stated and callable(value) and (text := signature(value)):
         stated = [f"{'class ' if isinstance(value, type) else ''}{name}{text}"]
     return stated, "\n".join(lines).strip("\n")
 
@@ -73,6 +91,7 @@ class Reference:
     def __init__(self) -> None:
         self.entries: dict[str, list[Entry]] = defaultdict(list)  # page -> entries
         self.titles: dict[str, str] = {}
+        self.groups: dict[str, tuple[str, str]] = {}  # page -> module, group
         self.modules: dict[str, list[str]] = {}  # module -> its pages
         self.where: dict[str, str] = {}  # "nn.Linear" -> page#anchor
         for path in names.MODULES:
@@ -90,6 +109,7 @@ class Reference:
         for group in sorted(groups, key=lambda g: order.index(g) if g else 0):
             page = page_name(path, group)
             self.titles[page] = title(path, group)
+            self.groups[page] = path, group
             self.modules.setdefault(path, []).append(page)
             for entry in groups[group]:
                 self.entries[page].append(entry)
@@ -121,7 +141,8 @@ class Reference:
             return None if found == f"#{anchor(path, name)}" else found
 
         stated, doc = signatures(name, value, method=path == "taeda.Tensor")
-        out = [f"### `{name}` {{ #{anchor(path, name)} }}", ""]
+        out = [pytorch_anchor(path, name), ""]
+        out += [f"### `{name}` {{ #{anchor(path, name)} }}", ""]
         if stated:
             out += [
                 '<div class="signature" markdown>',
@@ -142,13 +163,18 @@ class Reference:
                 if method.startswith("_") or method == "extra_repr" or not written:
                     continue
                 text = re.sub(r"\(self(, /)?(, |(?=\)))", "(", signature(function))
-                out += [f"#### `{method}{text}`", "", body(signatures(method, function)[1], links)]
+                target = f"torch{path.removeprefix('taeda')}.{name}.{method}"
+                out += [
+                    f"#### `{method}{text}` {{ #{target} }}",
+                    "",
+                    body(signatures(method, function)[1], links),
+                ]
         return "\n".join(out)
 
     def pages(self) -> dict[str, str]:
         found = {"api/index.md": self.index()}
         for page, entries in self.entries.items():
-            head = f"# {self.titles[page]}\n\n{names.MODULES[entries[0][0]]}.\n"
+            head = f"# {self.titles[page]}\n\n{introduction(*self.groups[page])}\n"
             sections = [self.section(entry, page) for entry in entries]
             found[page] = "\n\n".join([head, *sections]) + "\n"
         return found

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from itertools import groupby
 from pathlib import Path
+
+from .markdown import inline
 
 ROOT = Path(__file__).resolve().parents[2]
 LEFT_OUT = re.compile(r"\s*(#|namespace\b|\}  // namespace|public:|private:|// clang-format)")
@@ -44,16 +47,25 @@ def prose(lines: list[str]) -> str:
     """A comment as Markdown: what is indented by two more is an example."""
     out: list[str] = []
     example = False
-    for line in lines:
-        if line.startswith("  ") != example and (line.strip() or example):
-            if not line.strip() and example:
-                out.append("")
-                continue
-            out += ["```", ""] if example else ["", "```cpp"]
-            example = not example
-        text = line.rstrip()
-        out.append(text[2:] if example else re.sub(r"([*_<\[\]])(?![^`]*`)", r"\\\1", text))
-    return "\n".join([*out, *(["```"] if example else [])])
+
+    def of_example(line: str) -> bool:
+        nonlocal example
+        example = line.startswith("  ") or (example and not line.strip())
+        return example
+
+    for is_example, group in groupby(lines, key=of_example):
+        text = "\n".join(line.rstrip() for line in group).rstrip("\n")
+        if is_example:
+            out += ["```cpp", *(line[2:] for line in text.split("\n")), "```"]
+        else:
+            out.append(plain(text))
+        out.append("")
+    return "\n".join(out[:-1])
+
+
+def plain(text: str) -> str:
+    """Text in which nothing but backticks is markup."""
+    return inline(text, lambda name: None)
 
 
 def dedent(lines: list[str]) -> list[str]:
@@ -108,5 +120,5 @@ def pages() -> dict[str, str]:
         "|---|---|",
     ]
     for path in headers():
-        index.append(f"| [taeda/{path.name}]({path.stem}.md) | {summary(path)} |")
+        index.append(f"| [taeda/{path.name}]({path.stem}.md) | {plain(summary(path))} |")
     return {"cpp/index.md": "\n".join(index) + "\n"} | found

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 
 Links = Callable[[str], "str | None"]  # a name in a docstring -> a link's target, or None
-SPAN = re.compile(r"(`+)(.+?)\1")
+SPAN = re.compile(r"(`+)((?:(?!\n\n).)+?)\1", re.S)  # in a paragraph
 SECTION = re.compile(r"(Args|Shapes?|Returns|Raises|Example|Examples|State|Attributes):\s*$")
 ITEM = re.compile(r"(\(?\*{0,2}[\w.]+(?:, \*{0,2}[\w.]+)*\)?): (.*)")
 

@@ -21,7 +21,7 @@ MODULES = {
     "taeda.nn.init": "Initial values of weights",
     "taeda.nn.utils": "Helpers for parameters and gradients",
     "taeda.optim": "Optimizers",
-    "taeda.optim.lr_scheduler": "Schedules of the learning rate",
+    "taeda.optim.lr_scheduler": "Learning rate schedules",
     "taeda.utils.data": "Data sets, samplers and loaders",
     "taeda.utils.checkpoint": "Trading computation for memory",
     "taeda.autograd": "Gradients",

@@ -7,13 +7,18 @@ Sparse tensors are made by torch.sparse_coo_tensor, torch.sparse_csr_tensor and 
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import taeda
 from taeda import _C, _missing
 from taeda.sparse._invariants import check_sparse_tensor_invariants
 from taeda.sparse._products import addmm, mm
 from taeda.sparse._types import TENSOR_TYPES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from taeda import Tensor, dtype, layout
 
 globals().update(_C._by_owner["sparse"])
 globals().update(TENSOR_TYPES)
@@ -31,7 +36,9 @@ __all__ = [
 ]
 
 
-def sum(input: Any, dim: Any = None, dtype: Any = None) -> Any:
+def sum(
+    input: Tensor, dim: int | Sequence[int] | None = None, dtype: dtype | None = None
+) -> Tensor:
     """Sums of a torch.sparse_coo tensor over dimensions; of all elements where none are given.
 
     Args:
@@ -55,7 +62,7 @@ def sum(input: Any, dim: Any = None, dtype: Any = None) -> Any:
     return input.sum() if dim is None else input.sum(dim)
 
 
-def softmax(input: Any, dim: int, *, dtype: Any = None) -> Any:
+def softmax(input: Tensor, dim: int, *, dtype: dtype | None = None) -> Tensor:
     """Softmax along a dimension, over the values of a torch.sparse_coo tensor alone: what it does
     not hold counts as minus infinity.
 
@@ -66,13 +73,15 @@ def softmax(input: Any, dim: int, *, dtype: Any = None) -> Any:
     return _C._by_owner["torch"]["_sparse_softmax"](input, dim)
 
 
-def log_softmax(input: Any, dim: int, *, dtype: Any = None) -> Any:
+def log_softmax(input: Tensor, dim: int, *, dtype: dtype | None = None) -> Tensor:
     """The logarithm of softmax(input, dim), over the values alone."""
     input = input if dtype is None else input.to(dtype)
     return _C._by_owner["torch"]["_sparse_log_softmax"](input, dim)
 
 
-def spdiags(diagonals: Any, offsets: Any, shape: Any, layout: Any = None) -> Any:
+def spdiags(
+    diagonals: Tensor, offsets: Tensor, shape: Sequence[int], layout: layout | None = None
+) -> Tensor:
     """A matrix with rows of `diagonals` as its diagonals.
 
     Args:
@@ -109,7 +118,7 @@ def spdiags(diagonals: Any, offsets: Any, shape: Any, layout: Any = None) -> Any
     return made if layout in (None, taeda.sparse_coo) else made.to_sparse(layout=layout)
 
 
-def as_sparse_gradcheck(gradcheck: Any) -> Any:
+def as_sparse_gradcheck(gradcheck: Callable[..., bool]) -> Callable[..., bool]:
     """torch.autograd.gradcheck for functions of sparse tensors: their values are what is varied, in
     the pattern that they have (`masked=True`), and dense results are compared."""
 

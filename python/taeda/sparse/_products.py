@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import taeda
 from taeda import _C
+
+if TYPE_CHECKING:
+    from taeda import Tensor
 
 _FUNCTIONS = _C._by_owner["torch"]
 _REDUCTIONS = ("sum", "prod", "mean", "amax", "amin", "max", "min")
 
 
-def mm(mat1: Any, mat2: Any, reduce: str | None = None) -> Any:
+def mm(mat1: Tensor, mat2: Tensor, reduce: str | None = None) -> Tensor:
     """The product of two matrices, of which one may be sparse or both.
 
     The gradient of a sparse one has its pattern. With `reduce` ('sum', 'mean', 'amax' or 'amin')
@@ -48,7 +51,9 @@ def _reduced(mat1: Any, mat2: Any, reduce: str) -> Any:
     return out.scatter_reduce(0, index, terms, kind, include_self=False)
 
 
-def addmm(input: Any, mat1: Any, mat2: Any, *, beta: float = 1, alpha: float = 1) -> Any:
+def addmm(
+    input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1
+) -> Tensor:
     """beta * input + alpha * mat1 @ mat2 of a sparse `mat1`, whose gradient has its pattern."""
     return _FUNCTIONS["_sparse_addmm"](input, mat1, mat2, beta=beta, alpha=alpha)
 
