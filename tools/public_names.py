@@ -76,7 +76,6 @@ CONSTANTS = {
     "fx.node": ("dtype_abbrs", "of PyTorch's compilers"),
     "fx.proxy": ("annotation_log method orig_method_name", "left behind by a loop"),
     "library": ("NAMELESS_SCHEMA device_types_t", _TYPE),
-    "monitor": ("COUNT MAX MEAN MIN SUM VALUE", "no counters are kept"),
     "nn.attention.varlen": ("flop_registry", "of utils.flop_counter"),
     "optim.swa_utils": ("PARAM_LIST", _TYPE),
     "return_types": ("name", "left behind by a loop"),
@@ -88,7 +87,6 @@ CONSTANTS = {
     "optim.lr_scheduler": ("inf", "math's"),
     "torch_version": ("cmp_method", "left behind by a loop"),
     "types": ("PySymType py_sym_types", "no sizes are symbols"),
-    "utils": ("cmake_prefix_path", "there are no CMake files of libtorch's to point to"),
     "utils.cpp_extension": (
         "ABI_INCOMPATIBILITY_WARNING BUILT_FROM_SOURCE_VERSION_PATTERN COMMON_HIPCC_FLAGS "
         "COMMON_HIP_FLAGS COMMON_MSVC_FLAGS COMMON_NVCC_FLAGS CUDA_CLANG_VERSIONS "

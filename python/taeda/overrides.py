@@ -38,7 +38,9 @@ def has_torch_function(relevant_args: Iterable[Any]) -> bool:
     return _has_torch_function(tuple(relevant_args))
 
 
-has_torch_function_variadic = _has_torch_function_variadic
+def has_torch_function_variadic(*args: Any) -> bool:
+    """Whether one of the arguments has a `__torch_function__` that calls must go to."""
+    return _has_torch_function_variadic(*args)
 
 
 def has_torch_function_unary(argument: Any) -> bool:

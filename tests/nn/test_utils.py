@@ -251,5 +251,17 @@ def test_data_parallel_without_gpus_is_the_module():
     assert wrapped(x).tolist() == layer(x).tolist()
     assert list(wrapped.state_dict()) == ["module.weight", "module.bias"]
     assert nn.parallel.data_parallel(layer, x).tolist() == layer(x).tolist()
-    with pytest.raises(NotImplementedError, match="not there yet"):
+    with pytest.raises(
+        NotImplementedError, match=r"no process groups yet; run .* the module itself"
+    ):
         nn.parallel.DistributedDataParallel(layer)
+
+
+@pytest.mark.parametrize("given, error", [("a", ValueError), (None, TypeError), ([1], TypeError)])
+def test_clip_grad_norm_refuses_what_is_no_number_without_gradients_too(given, error):
+    p = nn.Parameter(taeda.zeros(2))
+    with pytest.raises(error, match="float"):
+        utils.clip_grad_norm_(p, given)
+    p.grad = taeda.ones(2)
+    with pytest.raises(error, match="float"):
+        utils.clip_grad_norm_(p, given)

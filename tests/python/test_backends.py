@@ -58,3 +58,8 @@ def test_properties_of_modules_are_read_and_set_by_functions():
     settings.size = 5
     assert settings.size == 5 and values == [5, 1]
     assert settings.is_available() is False  # the module's own
+
+
+def test_backends_and_onnx_have_no_names_for_annotations():
+    for module in (torch.backends, torch.onnx):
+        assert not {"Callable", "Iterator", "TYPE_CHECKING"} & set(dir(module))

@@ -3,6 +3,7 @@
 import importlib
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from tests.children import ENVIRONMENT
@@ -130,6 +131,43 @@ def test_modules_that_are_others_names(module):
     for name in getattr(theirs, "__all__", ours.__all__):
         found = getattr(ours, name)
         assert callable(found) and not getattr(found, "_only_raises", False)
+
+
+def test_an_enumerations_members_are_constants_of_the_module():
+    monitor = taeda.monitor
+    assert monitor.MEAN is monitor.Aggregation.MEAN and monitor.MIN is monitor.Aggregation.MIN
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "distributed.get_debug_level",
+        "nn.quantized.LSTM",
+        "nn.quantized.functional.conv2d",
+        "utils.bundled_inputs.bundle_inputs",
+        "_inductor.standalone_compile",
+        "_dynamo.skip_frame",
+        "export.graph_signature.SymIntArgument",
+        "nn.parallel.DistributedDataParallel",
+    ],
+)
+def test_what_is_missing_says_what_to_do_instead(name):
+    module, _, own_name = name.rpartition(".")
+    found = getattr(importlib.import_module(f"taeda.{module}"), own_name)
+    with pytest.raises(NotImplementedError, match=rf"{own_name}: taeda .*;"):
+        found(taeda.nn.Linear(1, 1))
+
+
+def test_what_functional_imports_in_pytorch_can_be_imported_from_it():
+    F = taeda.nn.functional
+    assert F.has_torch_function is taeda.overrides.has_torch_function
+    assert F.boolean_dispatch is taeda._jit_internal.boolean_dispatch
+    assert F.has_torch_function_unary(taeda.ones(1)) is False
+
+
+def test_cmake_prefix_path_leads_to_the_packages_configuration():
+    assert (Path(taeda.utils.cmake_prefix_path) / "taedaConfig.cmake").exists()
+    assert "cmake_prefix_path" in dir(taeda.utils)
 
 
 def test_functional_holds_what_pytorchs_does():

@@ -59,6 +59,12 @@ def test_every_method_of_tensor_has_a_signature():
     assert without == []
 
 
+def test_functions_written_in_python_or_without_a_docstring_have_a_signature():
+    names = list(inspect.signature(torch.hash_tensor).parameters)
+    assert names == ["self", "dim", "keepdim", "mode"]
+    assert str(inspect.signature(torch.overrides.has_torch_function_variadic)).startswith("(*args")
+
+
 def names_of(signature):
     """The parameters that can be given by name."""
     by_name = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 
 import taeda as torch
@@ -53,3 +54,4 @@ hash_tensor = _C._define_composite(
     "aten::hash_tensor(Tensor self, int[1] dim=[], *, bool keepdim=False, int mode=0) -> Tensor",
     _hash_tensor,
 )
+hash_tensor.__signature__ = inspect.signature(_hash_tensor)

@@ -233,6 +233,9 @@ def _value(text: str) -> Any:
     try:
         found = importlib.import_module(_taeda(text))
     except ModuleNotFoundError:
+        owner, _, class_name = module.rpartition(".")
+        if class_name[:1].isupper():  # a member of a class: Aggregation.MEAN
+            return getattr(getattr(importlib.import_module(_taeda(owner)), class_name), name)
         return getattr(importlib.import_module(_taeda(module)), name)
     if not module or f"{name}={text}" in _words(module).get(name, ("", []))[1]:
         return found

@@ -47,6 +47,12 @@ MODULES = {
     "torch.jit.mobile": (
         _ARCHIVE, "LiteScriptModule _load_for_lite_interpreter _export_operator_list"
     ),
+    "torch.utils.bundled_inputs": (
+        "taeda has no script compiler, whose modules inputs are bundled with; save the inputs with "
+        "torch.save",
+        "InflatableArg augment_many_model_functions_with_bundled_inputs "
+        "augment_model_with_bundled_inputs bundle_inputs bundle_large_tensor bundle_randn",
+    ),
     "torch.utils.mobile_optimizer": (
         _SCRIPT, "LintCode MobileOptimizerType generate_mobile_module_lints optimize_for_mobile"
     ),
@@ -58,7 +64,13 @@ MODULES = {
         "keep_tensor_guards_unsafe keep_portable_guards_unsafe",
     ),
     "torch._dynamo": (
-        _EAGER, "explain export lookup_backend on_compile_start on_compile_end replay",
+        _EAGER,
+        "explain export lookup_backend on_compile_start on_compile_end replay "
+        "set_stance=torch.compiler.set_stance class:patch_dynamo_config "
+        "class:dont_skip_tracing class:set_recursion_limit @disable_nested_graph_breaks "
+        "override_cudagraphs override_optimization_hint reset_recompile_user_contexts "
+        "skip_frame step_unsupported allow_c_slot bytecode_debugger "
+        "no:is_dynamo_disable_recursive",
     ),
     "torch._dynamo.decorators": (_EAGER, "*torch._dynamo"),
     "torch._dynamo.utils": (_EAGER, "compile_times set_locals_to_steal clone_input same"),
@@ -70,7 +82,7 @@ MODULES = {
     "torch._inductor": (
         _EAGER,
         "aot_compile aoti_compile_and_package compile cudagraph_mark_step_begin list_mode_options "
-        "list_options",
+        "list_options standalone_compile",
     ),
     "torch._inductor.config": (
         _EAGER,
@@ -151,11 +163,19 @@ MODULES = {
         f"{name}=torch.export.{name}"
         for name in "FlatArgsAdapter UnflattenedModule unflatten".split()
     )),
-    "torch.export.dynamic_shapes": (_EXPORT, "Dim ShapesCollection dims"),
-    "torch.export.exported_program": (_EXPORT, "ExportedProgram"),
+    "torch.export.dynamic_shapes": (
+        _EXPORT,
+        "AdditionalInputs Constraint Dim ShapesCollection dims "
+        "refine_dynamic_shapes_from_suggested_fixes",
+    ),
+    "torch.export.exported_program": (_EXPORT, "ExportedProgram ModuleCallEntry "
+        "ModuleCallSignature default_decompositions"),
     "torch.export.graph_signature": (
         _EXPORT, "ConstantArgument ExportGraphSignature InputKind{USER_INPUT,PARAMETER,BUFFER} "
-        "InputSpec OutputSpec TensorArgument",
+        "InputSpec OutputSpec TensorArgument CustomObjArgument ExportBackwardSignature "
+        "OutputKind{USER_OUTPUT,LOSS_OUTPUT,BUFFER_MUTATION,PARAMETER_MUTATION,"
+        "GRADIENT_TO_PARAMETER,GRADIENT_TO_USER_INPUT,USER_INPUT_MUTATION,TOKEN} "
+        "SymBoolArgument SymFloatArgument SymIntArgument",
     ),
     "torch._export": (_EXPORT, "capture_pre_autograd_graph aot_compile"),
     "torch.onnx": (
@@ -190,10 +210,14 @@ MODULES = {
     },
     "torch.fx.passes.graph_drawer": (_PASSES, "FxGraphDrawer"),
     "torch.fx.passes.infra.partitioner": (_PASSES, "CapabilityBasedPartitioner Partition"),
-    "torch.fx.passes.operator_support": (_PASSES, "OperatorSupport OperatorSupportBase"),
-    "torch.fx.passes.splitter_base": (_PASSES, "_SplitterBase"),
-    "torch.fx.passes.split_utils": (_PASSES, "split_by_tags"),
-    "torch.fx.passes.tools_common": (_PASSES, "get_acc_ops_name legalize_graph"),
+    "torch.fx.passes.operator_support": (_PASSES, "OperatorSupport OperatorSupportBase "
+        "OpSupports any_chain chain create_op_support"),
+    "torch.fx.passes.splitter_base": (_PASSES, "_SplitterBase FxNetAccNodesFinder "
+        "FxNetSplitterInternalError SplitResult Subgraph generate_inputs_for_submodules"),
+    "torch.fx.passes.split_utils": (_PASSES, "Component getattr_recursive "
+        "move_non_tensor_nodes_on_boundary setattr_recursive split_by_tags"),
+    "torch.fx.passes.tools_common": (_PASSES, "FxNetAccFusionsFinder get_acc_ops_name "
+        "get_node_target is_node_output_tensor legalize_graph stable_topological_sort"),
     "torch.fx.passes.fake_tensor_prop": (_FAKE, "FakeTensorProp"),
     "torch.fx.traceback": (
         _PASSES,

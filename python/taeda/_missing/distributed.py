@@ -47,6 +47,7 @@ MODULES = {
         "ReduceOp{SUM,AVG,PRODUCT,MIN,MAX,BAND,BOR,BXOR,PREMUL_SUM} "
         "ReduceOp.RedOpType "
         "reduce_op=torch.distributed.ReduceOp "
+        "GroupName RankType get_debug_level set_debug_level set_debug_level_from_env "
         "breakpoint init_process_group new_subgroups new_subgroups_by_enumeration shrink_group "
         "split_group supports_complex get_pg_count get_backend_config "
         "default_pg_timeout=torch.distributed.constants.default_pg_timeout "

@@ -350,7 +350,7 @@ MODULES = {
     ),
     "torch.monitor": (
         "taeda keeps no counters; use torch.profiler",
-        "STAT_EVENT='torch.monitor.Stat' data_value_t Aggregation.COUNT",
+        "STAT_EVENT='torch.monitor.Stat' data_value_t",
     ),
     "torch.numa": ("taeda binds no threads; use numactl", ""),
 }  # fmt: skip

@@ -34,9 +34,11 @@ _STEPS = (
     "quantize_jit quantize_dynamic_jit quantize_qat swap_module"
 )
 _LAYERS = (
-    "BatchNorm2d BatchNorm3d Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d DeQuantize "
+    "BatchNorm2d BatchNorm3d Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d "
+    "DeQuantize "
     "Dropout ELU Embedding EmbeddingBag FXFloatFunctional FloatFunctional GroupNorm Hardswish "
-    "InstanceNorm2d LayerNorm LeakyReLU Linear PReLU QFunctional Quantize ReLU6 Sigmoid Softmax"
+    "InstanceNorm1d InstanceNorm2d InstanceNorm3d LSTM LayerNorm LeakyReLU Linear "
+    "MultiheadAttention PReLU QFunctional Quantize ReLU6 Sigmoid Softmax"
 )
 
 MODULES = {
@@ -57,11 +59,30 @@ MODULES = {
     "torch.ao.nn.quantized.dynamic": (
         _QUANTIZATION, "Conv1d Conv2d GRU GRUCell LSTM LSTMCell Linear RNNCell"
     ),
+    "torch.ao.nn.quantized.functional": (
+        _QUANTIZATION,
+        "adaptive_avg_pool2d adaptive_avg_pool3d avg_pool2d avg_pool3d celu clamp conv1d conv2d "
+        "conv3d elu hardsigmoid hardswish hardtanh interpolate leaky_relu linear max_pool1d "
+        "max_pool2d threshold upsample upsample_bilinear upsample_nearest",
+    ),
+    "torch.ao.nn.quantized.reference": (
+        _QUANTIZATION,
+        "Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d Embedding "
+        "EmbeddingBag GRU GRUCell LSTM LSTMCell Linear RNNCell",
+    ),
+    "torch.ao.nn.intrinsic.quantized": (
+        _QUANTIZATION,
+        "BNReLU2d BNReLU3d ConvAdd2d ConvAddReLU2d ConvReLU1d ConvReLU2d ConvReLU3d "
+        "LinearLeakyReLU LinearReLU LinearTanh",
+    ),
+    "torch.ao.nn.sparse": (_QUANTIZATION, ""),
+    "torch.ao.nn.sparse.quantized": (_QUANTIZATION, "Linear LinearPackedParams"),
     "torch.ao.nn.qat": (_QUANTIZATION, "Conv1d Conv2d Conv3d Embedding EmbeddingBag Linear"),
     "torch.ao.nn.intrinsic": (
         _QUANTIZATION,
         "BNReLU2d BNReLU3d ConvBn1d ConvBn2d ConvBn3d ConvBnReLU1d ConvBnReLU2d ConvBnReLU3d "
-        "ConvReLU1d ConvReLU2d ConvReLU3d LinearBn1d LinearReLU",
+        "ConvAdd2d ConvAddReLU2d ConvReLU1d ConvReLU2d ConvReLU3d LinearBn1d LinearLeakyReLU "
+        "LinearReLU LinearTanh",
     ),
     "torch.ao.nn.intrinsic.qat": (_QUANTIZATION, "LinearBn1d"),
     "torch.ao.nn.quantizable": (_QUANTIZATION, "LSTM LSTMCell MultiheadAttention"),
@@ -70,6 +91,8 @@ MODULES = {
     "torch.quantization.fake_quantize": (_QUANTIZATION, "*torch.ao.quantization.fake_quantize"),
     "torch.quantization.quantize_fx": (_QUANTIZATION, "*torch.ao.quantization.quantize_fx"),
     "torch.nn.quantized": (_QUANTIZATION, "*torch.ao.nn.quantized"),
+    "torch.nn.quantized.functional": (_QUANTIZATION, "*torch.ao.nn.quantized.functional"),
+    "torch.nn.intrinsic.quantized": (_QUANTIZATION, "*torch.ao.nn.intrinsic.quantized"),
     "torch.nn.quantized.dynamic": (_QUANTIZATION, "*torch.ao.nn.quantized.dynamic"),
     "torch.nn.qat": (_QUANTIZATION, "*torch.ao.nn.qat"),
     "torch.nn.intrinsic": (_QUANTIZATION, "*torch.ao.nn.intrinsic"),
@@ -114,7 +137,11 @@ MODULES = {
     "torch.monitor": (
         "taeda keeps no counters; use torch.profiler",
         "Aggregation{VALUE,MEAN,COUNT,SUM,MAX,MIN} Event EventHandlerHandle Stat "
-        "TensorboardEventHandler log_event register_event_handler unregister_event_handler",
+        "TensorboardEventHandler log_event register_event_handler unregister_event_handler "
+        + " ".join(
+            f"{name}=torch.monitor.Aggregation.{name}"
+            for name in "VALUE MEAN COUNT SUM MAX MIN".split()
+        ),
     ),
     "torch.package": (
         _PACKAGES,

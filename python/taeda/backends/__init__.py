@@ -9,7 +9,8 @@ from __future__ import annotations
 import contextlib
 import sys
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable as _Callable
+from collections.abc import Iterator as _Iterator
 from typing import Any
 
 from taeda import _missing
@@ -43,7 +44,7 @@ def _check_may_be_set(module: Any) -> None:
 class ContextProp:
     """An attribute read by one function and set by another, unless switches are frozen."""
 
-    def __init__(self, getter: Callable[[], Any], setter: Callable[[Any], Any]) -> None:
+    def __init__(self, getter: _Callable[[], Any], setter: _Callable[[Any], Any]) -> None:
         self.getter = getter
         self.setter = setter
 
@@ -103,7 +104,7 @@ class _Switches(_Library):
         return before
 
     @contextlib.contextmanager
-    def flags(self, *values: Any, **flags: Any) -> Iterator[None]:
+    def flags(self, *values: Any, **flags: Any) -> _Iterator[None]:
         """Context manager that sets switches and puts them back."""
         before = self.set_flags(*values, **flags)
         try:
@@ -158,7 +159,7 @@ def _sdp_kernel(
     enable_math: bool = True,
     enable_mem_efficient: bool = True,
     enable_cudnn: bool = True,
-) -> Iterator[None]:
+) -> _Iterator[None]:
     """The old name of ``torch.nn.attention.sdpa_kernel``."""
     before = dict(_attention)
     _attention.update(
@@ -232,7 +233,7 @@ def set_flags(_fp32_precision: str | None = "none") -> tuple[str]:
 
 
 @contextlib.contextmanager
-def flags(fp32_precision: str = "none") -> Iterator[None]:
+def flags(fp32_precision: str = "none") -> _Iterator[None]:
     """Context manager that sets the precision of float32 and puts it back."""
     before = set_flags(fp32_precision)
     try:

@@ -60,8 +60,19 @@ _SCALED = {
 }
 
 
+# What PyTorch's module imports for itself, and others import from it.
+_ELSEWHERE = dict.fromkeys(
+    "handle_torch_function has_torch_function has_torch_function_unary "
+    "has_torch_function_variadic".split(),
+    "taeda.overrides",
+) | dict.fromkeys(
+    "boolean_dispatch BroadcastingList1 BroadcastingList2 BroadcastingList3".split(),
+    "taeda._jit_internal",
+)
+
+
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_SCALED, "conv_tbc"})
+    return sorted({*globals(), *_SCALED, *_ELSEWHERE, "conv_tbc"})
 
 
 def __getattr__(name: str) -> Any:  # says to type checkers that names are added above
@@ -69,6 +80,10 @@ def __getattr__(name: str) -> Any:  # says to type checkers that names are added
         from taeda._functions.layers import conv_tbc
 
         return conv_tbc
+    if name in _ELSEWHERE:
+        import importlib
+
+        return getattr(importlib.import_module(_ELSEWHERE[name]), name)
     if name in _SCALED:
         from taeda import _missing
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable as _Callable
 
 from taeda import _missing
 
-_custom_symbolics: dict[tuple[str, int], Callable] = {}
+_custom_symbolics: dict[tuple[str, int], _Callable] = {}
 
 
 def is_in_onnx_export() -> bool:
@@ -15,7 +15,7 @@ def is_in_onnx_export() -> bool:
 
 
 def register_custom_op_symbolic(
-    symbolic_name: str, symbolic_fn: Callable, opset_version: int
+    symbolic_name: str, symbolic_fn: _Callable, opset_version: int
 ) -> None:
     """Keeps how an operator is exported from an opset version on."""
     _checked(symbolic_name)

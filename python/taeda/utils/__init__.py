@@ -65,4 +65,14 @@ if TYPE_CHECKING:
     from taeda.utils import tensorboard as tensorboard
     from taeda.utils import weak as weak
 else:
-    __getattr__, __dir__ = _missing.attributes(__name__, _SUBMODULES)
+    _attribute, _names = _missing.attributes(__name__, _SUBMODULES)
+
+    def __getattr__(name: str) -> Any:
+        if name == "cmake_prefix_path":  # for CMAKE_PREFIX_PATH: find_package(taeda) looks there
+            from taeda.__main__ import cmake_dir
+
+            return cmake_dir()
+        return _attribute(name)
+
+    def __dir__() -> list[str]:
+        return sorted({*_names(), "cmake_prefix_path"})

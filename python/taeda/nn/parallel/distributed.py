@@ -14,5 +14,7 @@ class DistributedDataParallel(Module):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         raise NotImplementedError(
-            "DistributedDataParallel: needs taeda.distributed, which is not there yet"
+            "DistributedDataParallel: taeda has no process groups yet; run the program in one "
+            "process and train the module itself, as programs do where "
+            "torch.distributed.is_initialized() is False"
         )

@@ -102,10 +102,11 @@ def clip_grads_with_norm_(
     with taeda.no_grad():
         parameters = [parameters] if isinstance(parameters, Tensor) else parameters
         grads = [p.grad for p in parameters if p.grad is not None]
+        max_norm = float(max_norm)  # an error also where there is nothing to scale
         if not grads:
             return
         # Multiplying by one where nothing is to be done avoids reading the norm back.
-        scale = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
+        scale = (max_norm / (total_norm + 1e-6)).clamp(max=1.0)
         for grad in grads:
             grad.mul_(scale.to(grad.device))
 
