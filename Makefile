@@ -109,4 +109,9 @@ clean: ## remove everything that was built (.venv stays)
 	rm -rf $(BUILD) $(BUILD_ASAN) $(BUILD_TSAN) dist runs
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { \
+	  line = sprintf("make %-14s", $$1); count = split($$2, words, " "); \
+	  for (i = 1; i <= count; i++) { \
+	    if (length(line) + 1 + length(words[i]) > 80) { print line; line = sprintf("%19s", "") } \
+	    line = line " " words[i] } \
+	  print line }' Makefile

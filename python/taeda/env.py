@@ -27,6 +27,34 @@ def cpu_features() -> str:
     return "DEFAULT"
 
 
+def cpu_flags() -> str:
+    """All vector and matrix instructions of the CPU, as the kernel names them."""
+    wanted = ("sse", "ssse", "avx", "amx", "fma", "f16c", "bmi", "popcnt")
+    try:
+        with open("/proc/cpuinfo") as file:
+            flags = next((line.split(":", 1)[1] for line in file if line.startswith("flags")), "")
+    except OSError:
+        flags = ""
+    return " ".join(flag for flag in flags.split() if flag.startswith(wanted)) or "unknown"
+
+
+def commit() -> str:
+    """The commit of the clone that the package lies in, and whether files differ from it."""
+    import subprocess
+
+    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
+    if not os.path.exists(os.path.join(root, ".git")):  # a folder, or a work tree's file
+        return "unknown (not in a clone)"
+    try:
+        asked = subprocess.run(
+            ["git", "-C", root, "describe", "--always", "--abbrev=40", "--dirty", "--exclude=*"],
+            capture_output=True, text=True, timeout=20,
+        )  # fmt: skip
+    except (OSError, subprocess.SubprocessError):
+        return "unknown (git does not run)"
+    return asked.stdout.strip() or "unknown"
+
+
 def cpu_model() -> str:
     try:
         with open("/proc/cpuinfo") as file:
@@ -133,11 +161,12 @@ def report() -> str:
     libc = " ".join(platform.libc_ver()) or "unknown"
     lines = [
         f"taeda:         {version.taeda} at {os.path.dirname(taeda.__file__)}",
+        f"commit:        {commit()}",
         f"torch API:     {version.__version__}",
         f"Python:        {platform.python_version()} ({sys.executable})",
         f"system:        {platform.platform()}, C library {libc}",
         f"CPU:           {cpu_model()}",
-        f"CPU features:  {cpu_features()}",
+        f"CPU features:  {cpu_features()} in use; of {cpu_flags()}",
         f"threads:       {cpu_count_text()}",
         f"memory:        {memory_text()}",
         *device_lines(),

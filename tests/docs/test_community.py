@@ -1,6 +1,7 @@
 """The files for contributors parse, and agree with the package on version and licence."""
 
 import re
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -40,3 +41,11 @@ def test_the_changelog_has_versions_and_the_usual_sections():
     assert versions and len(versions) == text.count("\n## ")
     assert PROJECT["version"] in dict(versions)
     assert set(re.findall(r"^### (.+)$", text, re.M)) <= SECTIONS
+
+
+def test_make_help_fits_into_a_terminal():
+    lines = subprocess.check_output(["make", "-s", "help"], cwd=ROOT, text=True).splitlines()
+    assert len(lines) > 20 and max(map(len, lines)) <= 80
+    targets = [line for line in lines if line.startswith("make ")]
+    assert all(re.match(r"make [a-z-]+ +\S", line) for line in targets)
+    assert {line.rindex(re.split(r" +", line, maxsplit=2)[2]) for line in targets} == {20}

@@ -1,6 +1,7 @@
 """python -m taeda: PyTorch programs run on taeda; and what importing costs."""
 
 import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -8,6 +9,8 @@ from pathlib import Path
 
 import pytest
 from tests.children import SANITIZED
+
+import taeda
 
 
 def run(*arguments, cwd=None, ok=True):
@@ -382,6 +385,19 @@ for command in (isolated, isolated + " 'b c'", f"{sys.executable} -I -c 'print(1
     assert run("-m", "taeda", "-c", code).stdout.splitlines() == [
         f"{version} ['a']", f"{version} ['a', 'b c']", "1"
     ]  # fmt: skip
+
+
+def test_a_report_of_the_machine_names_the_commit_and_all_of_the_cpus_instructions():
+    text = run("-m", "taeda.env").stdout
+    root = Path(__file__).resolve().parents[2]
+    asked = ["git", "-C", str(root), "rev-parse", "HEAD"]
+    head = subprocess.run(asked, capture_output=True, text=True).stdout.strip()
+    in_a_clone = (Path(taeda.__file__).resolve().parents[2] / ".git").exists()
+    assert re.search(rf"^commit: +{head if in_a_clone else 'unknown'}", text, re.M)
+    with open("/proc/cpuinfo") as file:
+        flags = set(next(line for line in file if line.startswith("flags")).split())
+    shown = set(re.search(r"^CPU features: +\w+ in use; of (.*)$", text, re.M)[1].split())
+    assert shown <= flags and {f for f in flags if f.startswith("avx")} <= shown
 
 
 def test_a_report_of_the_machine_ends_quietly_where_its_reader_goes_away():
