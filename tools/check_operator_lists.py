@@ -40,6 +40,7 @@ ALLOWED = {
     "python/taeda/nested/_jagged.py": "the operators that reduce elements",
     "python/taeda/functional.py": "names of torch.functional, which are found in torch",
     "python/taeda/nn/_functional/activation.py": "operators that the file's functions call",
+    "python/taeda/_near_names.py": "what other frameworks call operators, beside PyTorch's names",
     "tools/data/parity.json": "what make parity found, by operator",
     "python/taeda/nested/_strided.py": "the operators of each tensor that name dimensions",
 }

@@ -35,7 +35,7 @@ constexpr size_t kManyMutations = 1024;
 
 }  // namespace
 
-PythonBridge python_bridge{capture_nothing};
+PythonBridge python_bridge{capture_nothing, "AnomalyMode::set(true)"};
 std::atomic<bool> anomaly_enabled{false}, anomaly_checks_nan{true};
 
 void note_creation(Node& node) {

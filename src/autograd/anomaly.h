@@ -12,6 +12,8 @@ namespace taeda::autograd {
 struct PythonBridge {
   // The stack of the calling Python code; null where none runs.
   Ref<Traceback> (*capture)();
+  // What turns anomaly mode on, as a program of the language writes it.
+  const char* anomaly_call;
 };
 extern PythonBridge python_bridge;
 
@@ -24,6 +26,8 @@ uint64_t next_sequence();
 // The operator that last wrote into the tensor's memory since `node` saved it at that version;
 // empty where that is not among the last writes. Needs no anomaly mode.
 std::string_view writer_of(const Tensor& tensor, uint32_t saved_version, const Node& node);
+// Names the last write into the tensor's memory as the program wrote it; a literal.
+void rename_write(const Tensor& written, const char* what);
 // In anomaly mode: notes where `op` wrote into the memory of `written`.
 void note_mutation(std::string_view op, const Tensor& written);
 // "written by mul_ at\n<stack>" when a mutation of this memory was noted; empty otherwise.

@@ -144,6 +144,13 @@ std::string_view writer_of(const Tensor& tensor, uint32_t saved_version, const N
   return op ? std::string_view(op) : std::string_view();
 }
 
+void rename_write(const Tensor& written, const char* what) {
+  const Storage* storage = written.impl()->storage.get();
+  Write& w = slot_of(storage);
+  if (storage && w.storage.load(std::memory_order_relaxed) == storage)
+    w.op.store(what, std::memory_order_relaxed);
+}
+
 void check_inplace(std::string_view op, const Tensor& self, bool needs) {
   TensorImpl* impl = self.impl();
   note_write(op, impl);

@@ -297,24 +297,26 @@ void SavedTensor::fail_version(const Tensor& tensor, const Ref<Node>& history,
       "operation: [torch.{}Tensor {}]",
       scalar_type_name(tensor.dtype()), tensor.sizes());
   if (source) text += format(", which is output {} of {},", output_nr_, name);
-  text += format(" is at version {}; expected version {} instead. It was saved for {}.",
-                 tensor.version(), version_, node.name());
+  text += format(" is at version {}; expected version {} instead.", tensor.version(), version_);
   const std::string mutation = mutation_text(tensor);
   const std::string_view writer = writer_of(tensor, version_, node);
-  if (mutation.empty() && !writer.empty()) text += format(" It was last written by {}.", writer);
-  if (!mutation.empty()) {
-    text += format(" It was {}", mutation);
-  } else if (anomaly_enabled) {
+  if (anomaly_enabled) {
     text +=
         " Hint: the backtrace further above shows the operation that failed to compute its "
         "gradient. The variable in "
         "question was changed in there or anywhere later. Good luck!";
   } else {
-    text +=
+    text += format(
         " Hint: enable anomaly detection to find the operation that failed to compute its "
-        "gradient, with "
-        "torch.autograd.set_detect_anomaly(True, check_nan=False).";
+        "gradient, with {}.",
+        python_bridge.anomaly_call);
   }
+  text +=
+      format("\nFix: change a clone(), or write out of place. It was saved for {}", node.name());
+  if (!mutation.empty())
+    text += format("; it was {}", mutation);
+  else if (!writer.empty())
+    text += format("; it was last written by {}", writer);
   fail(ErrorKind::kRuntime, "{}", text);
 }
 

@@ -45,6 +45,16 @@ DimVector repeated(IntSpan values, size_t count, std::string_view name) {
   return values;
 }
 
+// "stride_height: 1 stride_width: 2"; a convolution over one axis has a height of `other`.
+std::string by_axis(std::string_view what, IntSpan values, int64_t other) {
+  constexpr std::string_view kAxes[] = {"depth", "height", "width"};
+  if (values.size() == 1) return by_axis(what, DimVector{other, values[0]}, other);
+  std::string text;
+  for (size_t i = 0; i < values.size(); i++)
+    text += format("{}{}_{}: {}", i ? " " : "", what, kAxes[i + 3 - values.size()], values[i]);
+  return text;
+}
+
 Geometry make_geometry(int64_t ndim, IntSpan stride, IntSpan padding, IntSpan dilation,
                        bool transposed, IntSpan output_padding, int64_t groups) {
   TD_CHECK(ndim >= 3 && ndim <= 5, "convolution: expected weight of 3 to 5 dimensions, got {}",
@@ -65,13 +75,11 @@ Geometry make_geometry(int64_t ndim, IntSpan stride, IntSpan padding, IntSpan di
   TD_CHECK(all(g.dilation, 1), "dilation should be greater than zero, but got {}",
            IntSpan(g.dilation));
   TD_CHECK(groups > 0, "non-positive groups is not supported");
-  for (size_t i = 0; i < count && transposed; i++) {
+  for (size_t i = 0; i < count && transposed; i++)
     TD_CHECK(g.output_padding[i] < g.stride[i] || g.output_padding[i] < g.dilation[i],
-             "output padding must be smaller than either stride or dilation, but got "
-             "output_padding={} stride={} "
-             "dilation={}",
-             IntSpan(g.output_padding), IntSpan(g.stride), IntSpan(g.dilation));
-  }
+             "output padding must be smaller than either stride or dilation, but got {} {} {}",
+             by_axis("output_padding", g.output_padding, 0), by_axis("stride", g.stride, 1),
+             by_axis("dilation", g.dilation, 1));
   return g;
 }
 
@@ -117,7 +125,7 @@ DimVector result_sizes(IntSpan input, IntSpan weight, const Geometry& g) {
   TD_CHECK(std::all_of(kernel.begin(), kernel.end(), [](int64_t k) { return k > 0; }),
            "kernel size should be greater than zero, but got kernel size {}", kernel);
 
-  DimVector sizes{input[0], out}, padded;
+  DimVector sizes{input[0], out}, padded, spans;
   bool fits = true;
   for (size_t i = 0; i < g.spatial(); i++) {
     const int64_t size = input[i + 2], span = reach(kernel[i], g.dilation[i]),
@@ -128,6 +136,7 @@ DimVector result_sizes(IntSpan input, IntSpan weight, const Geometry& g) {
       fits = fits && size > 0 && sizes.back() > 0;
     } else {
       padded.push_back(expr::add(size, both));
+      spans.push_back(span);
       fits = fits && size > 0 && padded.back() >= span;
       sizes.push_back(fits ? (padded.back() - span) / g.stride[i] + 1 : 0);
     }
@@ -141,7 +150,7 @@ DimVector result_sizes(IntSpan input, IntSpan weight, const Geometry& g) {
     TD_CHECK(fits,
              "Calculated padded input size per channel: ({}). Kernel size: ({}). Kernel size can't "
              "be greater than actual input size",
-             times(padded), times(kernel));
+             times(padded), times(spans));
   }
   return sizes;
 }

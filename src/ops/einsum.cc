@@ -286,12 +286,12 @@ Tensor einsum(std::string_view equation, TensorSpan tensors) {
   const Labels output = expand_ellipsis(parsed.output, widest, widest);
   for (size_t i = 0; i < output.size(); i++) {
     TD_CHECK(count[static_cast<size_t>(output[i])] > 0,
-             "einsum(): output subscript number {} does not appear in the equation for any input "
+             "einsum(): output subscript {} does not appear in the equation for any input "
              "operand",
-             static_cast<int64_t>(i));
+             spelled({output[i]}));
     TD_CHECK(std::count(output.begin(), output.end(), output[i]) == 1,
-             "einsum(): output subscript number {} appears more than once in the output",
-             static_cast<int64_t>(i));
+             "einsum(): output subscript {} appears more than once in the output",
+             spelled({output[i]}));
   }
   for (size_t i = 0; i < operands.size(); i++) {  // sizes of a label agree or broadcast
     for (const int l : operands[i].labels) {

@@ -1,4 +1,5 @@
 // Factory functions, copies and conversions: the hand-written bodies behind ops/factory.yaml.
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 #include <numeric>
@@ -6,6 +7,7 @@
 #include "base/interrupt.h"
 #include "base/parallel.h"
 #include "core/layout.h"
+#include "core/strides.h"
 #include "core/with_dtype.h"
 #include "kernels/copy.h"
 #include "kernels/cpu/index/gather.h"
@@ -106,6 +108,8 @@ Tensor full(IntSpan size, const Scalar& value, const TensorOptions& options) {
   return finished(filled(std::move(t), value), options);
 }
 Tensor zeros(IntSpan size, const TensorOptions& options) {
+  TD_CHECK(std::all_of(size.begin(), size.end(), [](int64_t n) { return n >= 0; }),
+           "zeros: Dimension size must be non-negative.\nFix: the sizes given are {}", size);
   Tensor t = empty_tensor(size, dtype_or(options, default_dtype()), device_or_cpu(options));
   return finished(filled(std::move(t), int64_t{0}), options);
 }
@@ -515,10 +519,21 @@ Tensor to_dtype(const Tensor& self, DType dtype, bool copy, OptMemoryFormat form
   return op::_cast(self, dtype, format);
 }
 
+namespace {
+// That `from` broadcasts to `to`, in the words of operators that write in place.
+void check_broadcast(IntSpan to, IntSpan from) {
+  if (from == to) return;
+  const DimVector both = broadcast_shapes(to, from);
+  TD_CHECK(IntSpan(both) == to, "output with shape {} doesn't match the broadcast shape {}", to,
+           IntSpan(both));
+}
+}  // namespace
+
 Tensor copy_(const Tensor& self, const Tensor& src, bool non_blocking) {
   if (self.is_same(src)) return self;
   check_no_internal_overlap(self);
   check_no_partial_overlap(self, src);
+  check_broadcast(self.sizes(), src.sizes());
   Tensor source = src.sizes() == self.sizes() ? src : op::expand(src, self.sizes(), false);
   warn_of_lost_part(src.dtype(), self.dtype());
   TD_CHECK(self.storage()->writable(), "copy_: the tensor's memory is read-only");

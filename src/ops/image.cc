@@ -8,6 +8,12 @@ namespace taeda {
 
 namespace rules {
 
+constexpr const char* kPaddingSizes =
+    "Padding size {} is not supported for {}D input tensor.\nSupported combinations for "
+    "non-constant padding:\n  - 2D or 3D input: padding size = 2 (pads last dimension)\n  - 3D or "
+    "4D input: padding size = 4 (pads last 2 dimensions)\n  - 4D or 5D input: padding size = 6 "
+    "(pads last 3 dimensions)";
+
 DimVector padded(IntSpan in, IntSpan pad, std::string_view mode) {
   const size_t n = in.size(), count = pad.size() / 2;
   TD_CHECK(pad.size() % 2 == 0, "Length of pad must be even but instead it equals {}",
@@ -19,9 +25,8 @@ DimVector padded(IntSpan in, IntSpan pad, std::string_view mode) {
            static_cast<int64_t>(pad.size()), static_cast<int64_t>(n));
   const bool constant = mode == "constant";
   if (!constant) {
-    TD_CHECK_IMPLEMENTED(
-        count >= 1 && count <= 3 && (n == count + 1 || n == count + 2),
-        "Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now");
+    TD_CHECK_IMPLEMENTED(count >= 1 && count <= 3 && (n == count + 1 || n == count + 2),
+                         kPaddingSizes, static_cast<int64_t>(pad.size()), static_cast<int64_t>(n));
   }
   DimVector out(in);
   for (size_t i = 0; i < count; i++) {
@@ -81,13 +86,16 @@ namespace {
 
 int64_t item(IntSpan values, size_t i) { return values.size() == 1 ? values[0] : values[i]; }
 
+// "(3, 3)", also of one value that stands for both.
+std::string pair(IntSpan values) { return format("({}, {})", item(values, 0), item(values, 1)); }
+
 // How many windows fit into an image of two dimensions; checks the geometry.
 int64_t windows(std::string_view name, IntSpan image, IntSpan kernel, IntSpan dilation,
                 IntSpan padding, IntSpan stride) {
   for (const IntSpan values : {kernel, dilation, padding, stride})
     TD_CHECK(values.size() == 1 || values.size() == 2, "{}: expected one or two values, but got {}",
              name, values);
-  int64_t count = 1;
+  DimVector blocks;
   for (size_t i = 0; i < 2; i++) {
     const int64_t k = item(kernel, i), d = item(dilation, i), p = item(padding, i),
                   s = item(stride, i);
@@ -97,14 +105,14 @@ int64_t windows(std::string_view name, IntSpan image, IntSpan kernel, IntSpan di
     TD_CHECK(s > 0, "{}: stride should be greater than zero, but got {}", name, stride);
     const int64_t reach =
         expr::sub(expr::add(image[i], expr::mul(2, p)), expr::add(expr::mul(d, k - 1), 1));
-    TD_CHECK(reach >= 0,
-             "{}: given image size {}, kernel_size={}, dilation={}, padding={}, stride={}, "
-             "calculated shape of the array of "
-             "sliding blocks is not positive",
-             name, image, kernel, dilation, padding, stride);
-    count = expr::mul(count, reach / s + 1);
+    blocks.push_back(expr::add(expr::floor_divide(reach, s), 1));
   }
-  return count;
+  TD_CHECK(blocks[0] > 0 && blocks[1] > 0,
+           "Given {} {}, kernel_size={}, dilation={}, padding={}, calculated shape of the array of "
+           "sliding blocks as {}, but its components must be at least one.",
+           name == "fold" ? "output_size" : "input with spatial size", pair(image), pair(kernel),
+           pair(dilation), pair(padding), pair(blocks));
+  return expr::mul(blocks[0], blocks[1]);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "taeda/indexing.h"
 
 #include "op/copy_.h"
+#include "op/expand.h"
 #include "op/fill_.h"
 #include "op/index.h"
 #include "op/index_put_.h"
@@ -13,6 +14,7 @@
 #include "op/zeros.h"
 #include "ops/batching/level.h"
 #include "ops/host.h"
+#include "ops/linalg_rules.h"
 
 namespace taeda::indexing {
 namespace {
@@ -187,7 +189,10 @@ void set(const Indexed& place, const Tensor& value) {
   } else if (value.impl()->wrapped_number) {
     op::fill_(target, value);
   } else {
-    op::copy_(target, strip_leading_ones(value, target.dim()), false);
+    const Tensor source = strip_leading_ones(value, target.dim());
+    if (!rules::expands_to(source.sizes(), target.sizes()))
+      op::expand(source, target.sizes(), false);  // fails in its words
+    op::copy_(target, source, false);
   }
 }
 

@@ -47,9 +47,13 @@ constexpr const char* kBatchSizes =
 bool check_class_target(const Tensor& input, const Tensor& target, int64_t ignore_index) {
   const int64_t ndim = input.dim();
   if (ndim <= 2) {
+    const int64_t given = target.dim() ? target.size(0) : 0;
+    TD_CHECK_VALUE(ndim == 1 || input.size(0) == given, kBatchSizes, input.size(0), given);
     TD_CHECK(target.dim() <= 1, "0D or 1D target tensor expected, multi-target not supported");
-    const int64_t rows = ndim == 1 ? 1 : input.size(0), given = target.dim() ? target.size(0) : 1;
-    TD_CHECK_VALUE(rows == given && (ndim == 1 || target.dim() == 1), kBatchSizes, rows, given);
+    TD_CHECK_VALUE(ndim != 1 || target.dim() == 0 || given == 1,
+                   "For 1D input, 1D target must have size 1, but got target size: {}\nFix: one "
+                   "sample has one class; a batch's scores are (batch, classes)",
+                   given);
   } else {
     TD_CHECK_VALUE(target.dim() > 0 && input.size(0) == target.size(0), kBatchSizes, input.size(0),
                    target.dim() ? target.size(0) : 1);

@@ -112,9 +112,23 @@ Tensor flatten(const Tensor& self, int64_t start_dim, int64_t end_dim) {
   return op::reshape(self, shape);
 }
 
+namespace {
+DimVector unflattened(IntSpan sizes, int64_t size, int64_t dim) {
+  try {
+    return rules::infer_size(sizes, size);
+  } catch (const Error& error) {
+    if (std::string_view(error.what()).find("is invalid for") == std::string_view::npos) throw;
+    fail(ErrorKind::kRuntime,
+         "unflatten: Provided sizes {} don't multiply up to the size of dim {} ({}) in the input "
+         "tensor\nFix: the sizes multiply to {}; one of them may be -1, for what is left",
+         sizes, dim, size, size);
+  }
+}
+}  // namespace
+
 Tensor unflatten(const Tensor& self, int64_t dim, IntSpan sizes) {
   TD_CHECK(!sizes.empty(), "unflatten: sizes must be non-empty");
-  const DimVector inner = rules::infer_size(sizes, self.size(dim));
+  const DimVector inner = unflattened(sizes, self.size(dim), dim);
   DimVector shape;
   for (int64_t i = 0; i < self.dim(); i++) {
     if (i != dim)

@@ -175,15 +175,16 @@ Tensor view_dtype(const Tensor& self, DType dtype) {
   TD_CHECK(!self.is_neg() || dtype == self.dtype(),
            "torch.Tensor.view is not supported for tensors with negative bit set when converting "
            "to a different dtype.");
+  const std::string_view was = scalar_type_name(self.dtype()), is = scalar_type_name(dtype);
   const int64_t from = self.itemsize(), to = item_size(dtype);
   DimVector sizes(self.sizes()), strides(self.strides());
   int64_t offset = self.storage_offset();
   if (from != to) {
     TD_CHECK(self.dim() > 0, "self.dim() cannot be 0 to view {} as {} (different element sizes)",
-             self.dtype(), dtype);
+             was, is);
     TD_CHECK(strides.back() == 1 || sizes.back() == 1,
              "self.stride(-1) must be 1 to view {} as {} (different element sizes), but got {}",
-             self.dtype(), dtype, strides.back());
+             was, is, strides.back());
   }
   if (from > to) {
     const int64_t k = from / to;
@@ -193,15 +194,18 @@ Tensor view_dtype(const Tensor& self, DType dtype) {
   } else if (from < to) {
     const int64_t k = to / from;
     TD_CHECK(sizes.back() % k == 0,
-             "self.size(-1) must be divisible by {} to view {} as {}, but got {}", k, self.dtype(),
-             dtype, sizes.back());
+             "self.size(-1) must be divisible by {} to view {} as {} (different element sizes), "
+             "but got {}",
+             k, was, is, sizes.back());
     TD_CHECK(offset % k == 0,
-             "self.storage_offset() must be divisible by {} to view {} as {}, but got {}", k,
-             self.dtype(), dtype, offset);
+             "self.storage_offset() must be divisible by {} to view {} as {} (different element "
+             "sizes), but got {}",
+             k, was, is, offset);
     for (size_t i = 0; i + 1 < strides.size(); i++) {
       TD_CHECK(strides[i] % k == 0,
-               "self.stride({}) must be divisible by {} to view {} as {}, but got {}", i, k,
-               self.dtype(), dtype, strides[i]);
+               "self.stride({}) must be divisible by {} to view {} as {} (different element "
+               "sizes), but got {}",
+               i, k, was, is, strides[i]);
       strides[i] /= k;
     }
     sizes.back() /= k;

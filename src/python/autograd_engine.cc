@@ -616,7 +616,8 @@ PyMethodDef functions[] = {
 }  // namespace
 
 void add_engine_functions(PyObject* module) {
-  autograd::python_bridge = {PythonTraceback::capture};
+  autograd::python_bridge = {PythonTraceback::capture,
+                             "torch.autograd.set_detect_anomaly(True, check_nan=False)"};
   set_warning_handler(give_warning);
   add_signatures(functions, false);
   check_status(PyModule_AddFunctions(module, functions));

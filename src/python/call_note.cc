@@ -51,20 +51,39 @@ std::string described(PyObject* value) {
       text += (i ? ", " : "") + described(PySequence_Fast_GET_ITEM(items.get(), i));
     return text + (count > kShown ? ", ...]" : "]");
   }
-  const bool plain = value == Py_None || PyBool_Check(value) || PyLong_CheckExact(value) ||
-                     PyFloat_CheckExact(value) || PyUnicode_CheckExact(value);
+  const bool plain = value == Py_None || is_dtype(value) || PyBool_Check(value) ||
+                     PyLong_CheckExact(value) || PyFloat_CheckExact(value) ||
+                     PyUnicode_CheckExact(value);
   return plain ? repr(value) : std::string(Py_TYPE(value)->tp_name);
 }
 
-// The parameters' names as the first overload that takes so many by position has them.
-const char* name_of(const Function& function, Py_ssize_t i, Py_ssize_t given) {
+// Whether a parameter may have this argument, as far as its type tells without running code.
+bool may_be(Kind kind, PyObject* value) {
+  if (is_dtype(value)) return kind == Kind::kDType || kind == Kind::kObject;
+  if (PyUnicode_Check(value)) return kind != Kind::kInts && kind != Kind::kInt;
+  return kind != Kind::kDType || value == Py_None;
+}
+
+// The overload that takes so many arguments by position, and the first of them; null: none.
+const Signature* overload_of(const Function& function, PyObject* const* args, Py_ssize_t nargs) {
+  const Signature* first = nullptr;
+  const Py_ssize_t before = function.method ? 1 : 0;
   for (int s = 0; s < function.count; s++) {
     const Signature& signature = function.signatures[s];
-    if (signature.positional < given) continue;
-    const char* name = signature.params[i].name;
-    return i == 0 && std::string_view(name) == "self" ? "input" : name;
+    if (signature.positional < nargs + before) continue;
+    bool fits = true;
+    for (Py_ssize_t i = 0; i < nargs; i++)
+      fits = fits && may_be(signature.params[i + before].kind, args[i]);
+    if (fits) return &signature;
+    if (!first) first = &signature;
   }
-  return nullptr;
+  return first;
+}
+
+const char* name_of(const Signature* overload, Py_ssize_t i) {
+  if (!overload) return nullptr;
+  const char* name = overload->params[i].name;
+  return i == 0 && std::string_view(name) == "self" ? "input" : name;
 }
 
 // torch.einsum for torch._einsum: what programs call, where a function in Python of the same name
@@ -90,8 +109,9 @@ std::string call_text(const Function& function, PyObject* self, PyObject* const*
     if (name) text += std::string(name) + "=";
     text += described(value);
   };
+  const Signature* overload = overload_of(function, args, nargs);
   for (Py_ssize_t i = 0; i < given; i++)
-    add(name_of(function, i, given), i < before ? self : args[i - before]);
+    add(name_of(overload, i), i < before ? self : args[i - before]);
   const Py_ssize_t named = kwnames ? PyTuple_GET_SIZE(kwnames) : 0;
   for (Py_ssize_t i = 0; i < named; i++)
     add(std::string(utf8(PyTuple_GET_ITEM(kwnames, i))).c_str(), args[nargs + i]);

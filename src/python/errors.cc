@@ -6,6 +6,7 @@
 #include "device/api.h"
 #include "python/autograd_support.h"
 #include "python/common.h"
+#include "python/common_fixes.h"
 #include "python/fix_note.h"
 
 namespace taeda::python {
@@ -63,13 +64,17 @@ void add_fix(std::string_view fix) noexcept {
 
 void set_error_with_fix(PyObject* type, std::string_view text) noexcept {
   const size_t at = text.rfind(kFixLine);
+  const std::string_view common = at == text.npos ? common_fix(text) : std::string_view();
   const std::string_view message = text.substr(0, at);
   const auto size = static_cast<Py_ssize_t>(message.size());
   PyObject* shown = PyUnicode_DecodeUTF8(message.data(), size, "replace");
   if (!shown) return;
   PyErr_SetObject(type, shown);
   Py_DECREF(shown);
-  if (at != text.npos) add_fix(text.substr(at + 1));
+  if (at != text.npos)
+    add_fix(text.substr(at + 1));
+  else if (!common.empty())
+    add_fix(common);
 }
 
 void set_python_error() noexcept {

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "autograd/anomaly.h"
 #include "op/alias.h"
 #include "python/arguments.h"
 #include "python/call.h"
@@ -135,6 +136,7 @@ int set_item(PyObject* self, PyObject* index, PyObject* value) {
   const Indexed indexed = apply_index(x, index);
   GilRelease release(x.numel() >= kLargeElements);
   indexing::set(indexed, source);
+  autograd::rename_write(indexed.view, "x[...] = value");
   return 0;
   TD_PYTHON_CATCH(-1)
 }

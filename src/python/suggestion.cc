@@ -64,7 +64,7 @@ constexpr std::string_view kOtherNames[][9] = {
     {"normalized_shape", "dim", "hidden_size", "num_features", "features"},
     {"eps", "epsilon"},
     {"requires_grad", "trainable", "requires_gradient"},
-    {"num_workers", "workers", "n_workers", "n_jobs"},
+    {"num_workers", "workers", "worker", "n_workers", "n_jobs"},
     {"num_samples", "n", "num", "n_samples", "size"},
     {"num_classes", "depth", "classes"},
     {"padding", "pad", "pad_width"},

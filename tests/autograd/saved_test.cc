@@ -39,6 +39,7 @@ TEST(SavedTensor, ModifiedResultRaises) {
   EXPECT_NE(text.find("which is output 0 of Exp, is at version 1; expected version 0 instead"),
             std::string::npos)
       << text;
+  EXPECT_NE(text.find("with AnomalyMode::set(true).\nFix: "), std::string::npos) << text;
 }
 
 TEST(SavedTensor, ModifiedThroughAViewOrBaseRaises) {

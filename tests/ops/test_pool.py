@@ -105,7 +105,7 @@ def test_max_pool2d_keeps_a_byte_a_window(channels_last: bool) -> None:
     [
         (lambda x: F.max_pool2d(x, 0), "kernel size should be greater than zero"),
         (lambda x: F.max_pool2d(x, 2, 0), "stride"),
-        (lambda x: F.max_pool2d(x, 2, 1, 2), "pad should be .* half of kernel size"),
+        (lambda x: F.max_pool2d(x, 2, 1, 2), "pad should be .* half of effective kernel size"),
         (lambda x: F.max_pool2d(x, 2, 1, -1), "pad must be non-negative"),
         (lambda x: F.max_pool2d(x, 9), "Output size is too small"),
         (lambda x: F.max_pool2d(x, 2**62), ""),
@@ -248,7 +248,7 @@ def test_one_window_larger_than_the_input_in_ceil_mode(
     y = pool(x, kernel, stride, ceil_mode=True)
     want = x.amax(2, True) if pool is F.max_pool1d else x.mean(2, keepdim=True)
     assert taeda.equal(y, want)
-    with pytest.raises(RuntimeError, match="too small"):
+    with pytest.raises(RuntimeError, match=r"too small|Invalid computed output size: 0"):
         pool(x, kernel, stride)
 
 

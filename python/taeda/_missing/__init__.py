@@ -279,20 +279,6 @@ def _names_of_root() -> list[str]:
     return dir(sys.modules["taeda"])
 
 
-def _shortened(word: str) -> set[str]:
-    """The word, and what is left of it without one of its letters."""
-    return {word, *(word[:i] + word[i + 1 :] for i in range(len(word)))}
-
-
-def _nearest(wrong: str, names: list[str]) -> str | None:
-    """The name that a letter more, less or other than in `wrong`, or two exchanged ones, give."""
-    if len(wrong) < 3 or wrong.startswith("__"):
-        return None
-    short = _shortened(wrong)
-    near = [n for n in names if abs(len(n) - len(wrong)) < 2 and n[0] == wrong[0]]
-    return next((n for n in near if not short.isdisjoint(_shortened(n))), None)
-
-
 def attribute(module: str, name: str) -> Any:
     """What the tables have as `name` in a module; AttributeError, as a module's, without."""
     torch_module = _torch(module)
@@ -305,10 +291,10 @@ def attribute(module: str, name: str) -> Any:
         return put_there or importlib.import_module(f"{_taeda(module)}.{name}")
     else:
         shown = getattr(_loaded(module), "__name__", module)
-        # Python suggests names itself, but not of modules with more than 750.
-        near = _nearest(name, _names_of_root()) if _torch(module) == "torch" else None
-        text = f". Did you mean: '{near}'?" if near else ""
-        raise AttributeError(f"module '{shown}' has no attribute '{name}'{text}")
+        from taeda._near_names import no_attribute
+
+        known = _names_of_root() if _torch(module) == "torch" else dir(_loaded(module))
+        raise no_attribute(f"module '{shown}'", name, known)
     setattr(_loaded(module), name, found)
     return found
 

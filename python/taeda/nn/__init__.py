@@ -51,7 +51,9 @@ else:
             return DataParallel
         if name == "LinearCrossEntropyOptions":
             return modules.LinearCrossEntropyOptions
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from taeda._near_names import no_attribute
+
+        raise no_attribute(f"module {__name__!r}", name, __dir__())
 
     del TYPE_CHECKING
 

@@ -97,4 +97,6 @@ def __getattr__(name: str) -> Any:  # says to type checkers that names are added
 
         if name in private.__all__:
             return getattr(private, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from taeda._near_names import no_attribute
+
+    raise no_attribute(f"module {__name__!r}", name, __dir__())

@@ -326,7 +326,12 @@ class Optimizer:
             if not self.defaults.get("differentiable", None) and not (
                 param.is_leaf or param.retains_grad
             ):
-                raise ValueError("can't optimize a non-leaf Tensor")
+                error = ValueError("can't optimize a non-leaf Tensor")
+                error.add_note(
+                    "Fix: what an operator computed is no leaf: give the tensor that it was "
+                    "computed from, or x.detach().requires_grad_()"
+                )
+                raise error
         for name, default in self.defaults.items():
             if default is required and name not in param_group:
                 raise ValueError(

@@ -90,4 +90,6 @@ else:  # type checkers read no computed list, and export what * imports
             from .linear_cross_entropy_options import LinearCrossEntropyOptions
 
             return LinearCrossEntropyOptions
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from taeda._near_names import no_attribute
+
+        raise no_attribute(f"module {__name__!r}", name, globals())

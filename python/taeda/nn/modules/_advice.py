@@ -6,7 +6,7 @@ from typing import Any
 
 from taeda import Tensor
 
-from .batchnorm import _BatchNorm
+from .batchnorm import BatchNorm2d, BatchNorm3d, _BatchNorm
 from .conv import _ConvNd
 from .linear import Linear
 from .normalization import LayerNorm
@@ -25,7 +25,7 @@ def advice(module: Any, args: tuple) -> str:
         return ""
     for kind, advise in _ADVICE.items():
         if isinstance(module, kind):
-            return advise(module, args[0])
+            return advise(module, *args[:2])
     return ""
 
 
@@ -38,23 +38,42 @@ def _dtype(module: Any, x: Tensor) -> str:
     return f"convert the input, x.to({wanted}), or the model" if x.dtype != wanted else ""
 
 
-def _linear(module: Any, x: Tensor) -> str:
+def _linear(module: Any, x: Tensor, *_: Any) -> str:
     size = x.shape[-1] if x.dim() else 1
     return _equal("in_features", module.in_features, "the input's last size", size) or _dtype(
         module, x
     )
 
 
-def _conv(module: Any, x: Tensor) -> str:
+def _conv(module: Any, x: Tensor, *_: Any) -> str:
     spatial = len(module.kernel_size)
     if x.dim() not in (spatial + 1, spatial + 2):
         return f"the input has (batch,) channels and {spatial} more dimensions: add one by x[None]"
     channels = x.shape[-spatial - 1]
     fault = _equal("in_channels", module.in_channels, "the input's channels are", channels)
-    return fault or _dtype(module, x) or "pad the input, or take a smaller kernel"
+    return fault or _dtype(module, x) or ("" if module.transposed else _kernel(module, x.shape))
 
 
-def _batch_norm(module: Any, x: Tensor) -> str:
+def _kernel(module: Any, shape: Any) -> str:
+    """Of a convolution whose dilated kernel is larger than the padded input."""
+    if isinstance(module.padding, str):
+        return ""
+    geometry = zip(
+        module.kernel_size, module.dilation, module.padding, shape[-len(module.kernel_size) :]
+    )
+    if all((k - 1) * d < size + 2 * p for k, d, p, size in geometry):
+        return ""
+    dilated = ", or a smaller dilation" if max(module.dilation) > 1 else ""
+    return f"pad the input, or take a smaller kernel{dilated}"
+
+
+def _batch_norm(module: Any, x: Tensor, *_: Any) -> str:
+    for kind, dims in _NORM_INPUTS.items():
+        if isinstance(module, kind) and len(dims) + 2 != x.dim():
+            fitting = {2: "BatchNorm1d", 3: "BatchNorm1d", 4: "BatchNorm2d", 5: "BatchNorm3d"}
+            other = fitting.get(x.dim())
+            instead = f"; {other} takes {x.dim()}D input" if other else ""
+            return f"the input is (batch, channels, {', '.join(dims)}){instead}"
     channels = x.shape[1] if x.dim() > 1 else 0
     if channels != module.num_features:
         return _equal("num_features", module.num_features, "the input's channels are", channels)
@@ -63,7 +82,7 @@ def _batch_norm(module: Any, x: Tensor) -> str:
     return ""
 
 
-def _layer_norm(module: Any, x: Tensor) -> str:
+def _layer_norm(module: Any, x: Tensor, *_: Any) -> str:
     wanted = tuple(module.normalized_shape)
     given = tuple(x.shape[-len(wanted) :])
     if wanted != given:
@@ -71,12 +90,27 @@ def _layer_norm(module: Any, x: Tensor) -> str:
     return ""
 
 
-def _recurrent(module: Any, x: Tensor) -> str:
+def _recurrent(module: Any, x: Tensor, state: Any = None) -> str:
     size = x.shape[-1] if x.dim() else 1
-    return _equal("input_size", module.input_size, "the input's last size", size)
+    fault = _equal("input_size", module.input_size, "the input's last size", size)
+    if fault or state is None:
+        return fault
+    given = tuple(state[0].shape if isinstance(state, tuple) else state.shape)
+    layers = module.num_layers * (2 if module.bidirectional else 1)
+    batch = () if x.dim() == 2 else (x.shape[0 if module.batch_first else 1],)
+    wanted = (layers, *batch, getattr(module, "proj_size", 0) or module.hidden_size)
+    if given != wanted:
+        return (
+            f"the state is (layers * directions, batch, hidden_size), {wanted} here, and not "
+            f"{given}; without one it begins with zeros"
+        )
+    return ""
 
 
-def _embedding(module: Any, x: Tensor) -> str:
+_NORM_INPUTS = {BatchNorm2d: ("height", "width"), BatchNorm3d: ("depth", "height", "width")}
+
+
+def _embedding(module: Any, x: Tensor, *_: Any) -> str:
     if x.is_floating_point():
         return "indices are integers: x.long()"
     return f"num_embeddings is {module.num_embeddings}: indices run from 0 to one less"

@@ -758,7 +758,9 @@ class Module:
             entries = fields["_buffers"]
             if name in entries:
                 return entries[name]
-        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+        from taeda._near_names import no_attribute
+
+        raise no_attribute(f"'{type(self).__name__}' object", name, _names_like(self, name))
 
     def __setattr__(self, name: str, value: Any) -> None:
         fields = self.__dict__
@@ -1236,6 +1238,25 @@ class Module:
         replica._modules = replica._modules.copy()
         replica._is_replica = True
         return replica
+
+
+# The public names of classes by their first letter: hasattr of a name that is missing stays quick.
+_class_names: weakref.WeakKeyDictionary[type, dict[str, list[str]]] = weakref.WeakKeyDictionary()
+
+
+def _names_like(module: Module, name: str) -> Iterator[str]:
+    """The attributes that begin as `name` does, also of a module whose __init__ has not run."""
+    fields = module.__dict__
+    for kind in ("_parameters", "_modules", "_buffers"):
+        yield from fields.get(kind, ())
+    yield from fields
+    by_letter = _class_names.get(type(module))
+    if by_letter is None:
+        by_letter = {}
+        for key in dir(type(module)):
+            by_letter.setdefault(key[0], []).append(key)
+        _class_names[type(module)] = by_letter
+    yield from by_letter.get(name[0], ())
 
 
 def _check_name(kind: str, name: Any) -> None:

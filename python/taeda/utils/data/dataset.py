@@ -81,7 +81,10 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
 
     def __init__(self, *tensors: Tensor) -> None:
         if any(tensors[0].size(0) != tensor.size(0) for tensor in tensors):
-            raise AssertionError("Size mismatch between tensors")
+            error = AssertionError("Size mismatch between tensors")
+            sizes = ", ".join(str(tensor.size(0)) for tensor in tensors)
+            error.add_note(f"Fix: the tensors' first sizes are {sizes}: make them equal")
+            raise error
         self.tensors = tensors
 
     def __getitem__(self, index: Any) -> tuple[Tensor, ...]:

@@ -1,6 +1,7 @@
 #include "kernels/cpu/pool/pool.h"
 
 #include <algorithm>
+#include <string>
 
 #include "taeda/error.h"
 
@@ -37,6 +38,15 @@ int64_t plane_grain(const PoolShape& s) {
                            (int64_t{1} << 15) / std::max<int64_t>(1, s.in_size() + s.out_size()));
 }
 
+namespace {
+// "3x4x4"
+std::string times(IntSpan sizes) {
+  std::string text;
+  for (const int64_t size : sizes) text += (text.empty() ? "" : "x") + std::to_string(size);
+  return text;
+}
+}  // namespace
+
 DimVector pool_sizes(std::string_view name, IntSpan in, int64_t spatial, IntSpan kernel,
                      IntSpan stride, IntSpan padding, IntSpan dilation, bool ceil_mode) {
   const size_t n = static_cast<size_t>(spatial);
@@ -72,15 +82,19 @@ DimVector pool_sizes(std::string_view name, IntSpan in, int64_t spatial, IntSpan
     int64_t span;
     TD_CHECK(!__builtin_mul_overflow(d, k - 1, &span) && span < (int64_t{1} << 62),
              "{}: the window of kernel size {} and dilation {} is too long", name, k, d);
-    TD_CHECK(spatial == 1 || p <= k / 2,
-             "pad should be smaller than or equal to half of kernel size, but got pad={}, "
+    TD_CHECK(name != "max_pool1d" || p <= k / 2,
+             "max_pool1d() padding should be at most half of kernel size, but got padding={} and "
              "kernel_size={}",
-             padding, kernel);
+             p, k);
     TD_CHECK(
         p <= (span + 1) / 2,
         "pad should be at most half of effective kernel size, but got pad={}, kernel_size={} and "
         "dilation={}",
         p, k, d);
+    TD_CHECK(spatial == 1 || p <= k / 2,
+             "pad should be smaller than or equal to half of kernel size, but got pad={}, "
+             "kernel_size={}",
+             padding, kernel);
     const int64_t size = in[leading + i], reach = size + 2 * p - span - 1;
     int64_t count = (ceil_mode ? -floor_div(-reach, s) : floor_div(reach, s)) + 1;
     // The last window starts inside the input or its left padding.
@@ -88,9 +102,11 @@ DimVector pool_sizes(std::string_view name, IntSpan in, int64_t spatial, IntSpan
     out[leading + i] = count;
   }
   for (size_t i = 0; i < n; i++) {
+    TD_CHECK(name != "max_pool1d" || out[leading + i] > 0,
+             "max_pool1d() Invalid computed output size: {}", out[leading + i]);
     TD_CHECK(out[leading + i] > 0,
-             "Given input size: {}. Calculated output size: {}. Output size is too small", in,
-             IntSpan(out));
+             "Given input size: ({}). Calculated output size: ({}). Output size is too small",
+             times(in.slice(leading - 1, n + 1)), times(IntSpan(out).slice(leading - 1, n + 1)));
   }
   return out;
 }
