@@ -101,7 +101,7 @@ def _forget(
         if counts[key] == 0:
             del counts[key]
             if key not in _KEYS_WITHOUT_KERNELS and not _never_met(key):
-                _C._set_fallback(key)
+                _C._set_key_fallback(key)
 
 
 def _check_override(name: str, key: str) -> None:
@@ -291,7 +291,7 @@ class Library:
 
         _dispatch_keys._dispatch_key_parse(key)
         if key not in _KEYS_WITHOUT_KERNELS and not _never_met(key):
-            _C._set_fallback(key, None if fn is fallthrough_kernel else fn, with_keyset)
+            _C._set_key_fallback(key, None if fn is fallthrough_kernel else fn, with_keyset)
         _dispatch_keys.FALLBACKS[key] = _dispatch_keys.FALLBACKS.get(key, 0) + 1
         self._fallbacks.append(key)
 

@@ -184,14 +184,15 @@ PyObject* watch_shown(PyObject*, PyObject* args) {
   TD_PYTHON_CATCH(nullptr)
 }
 
-// _set_fallback(key, function, with_keys): `function` is given the operator first; None passes the
-// key by, and without a function there is no fallback any more.
+// _set_key_fallback(key, function, with_keys): `function` is given the operator first; None passes
+// the key by, and without a function there is no fallback any more.
 PyObject* set_fallback(PyObject*, PyObject* args) {
   TD_PYTHON_TRY
   const char* name;
   PyObject* function = nullptr;
   int with_keys = 0;
-  if (!PyArg_ParseTuple(args, "s|Op:_set_fallback", &name, &function, &with_keys)) return nullptr;
+  if (!PyArg_ParseTuple(args, "s|Op:_set_key_fallback", &name, &function, &with_keys))
+    return nullptr;
   BoxedKernel kernel;
   if (function && function != Py_None) kernel = PythonKernel(function, front(with_keys, true));
   OperatorRegistry::get().set_fallback(
@@ -213,7 +214,7 @@ PyObject* has_kernel(PyObject*, PyObject* args) {
 
 PyMethodDef functions[] = {
     {"_has_kernel", has_kernel, METH_VARARGS, nullptr},
-    {"_set_fallback", set_fallback, METH_VARARGS, nullptr},
+    {"_set_key_fallback", set_fallback, METH_VARARGS, nullptr},
     {"_watch_shown", watch_shown, METH_VARARGS, nullptr},
     {"_define_composite", define_composite, METH_VARARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},
