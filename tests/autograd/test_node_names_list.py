@@ -133,6 +133,7 @@ def of_node(text):
     return text.partition("(")[0]
 
 
+@pytest.mark.cpu_only(reason="a device by default is a mode, in which numbers become tensors")
 @pytest.mark.parametrize(("behind", "expression", "expected"), [*rows()])
 def test_the_node_is_of_pytorchs_class(behind, expression, expected):
     found = shown(taeda, expression)

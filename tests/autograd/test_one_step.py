@@ -90,6 +90,7 @@ def test_values_and_gradients_of_two_orders_are_pytorchs(expression):
         torch.testing.assert_close(found, expected.detach(), rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.cpu_only(reason="a device by default is a mode, inside of which vmap refuses writes")
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("expression", CASES)
 def test_forward_mode_and_vmap_agree_with_reverse_mode(expression):

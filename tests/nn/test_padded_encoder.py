@@ -9,6 +9,7 @@ import pytest
 import taeda
 
 torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.cpu_only(reason="PyTorch's tensors are on the CPU")
 
 LAYER: dict[str, Any] = {"dim_feedforward": 16, "dropout": 0.1, "batch_first": True}
 BEHIND = [[False, False, True, True], [False] * 4, [False, True, True, True]]
