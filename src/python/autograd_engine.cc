@@ -252,6 +252,11 @@ PyObject* execution_order(PyObject*, PyObject*) {
   TD_PYTHON_CATCH(nullptr)
 }
 
+// The number that the thread's next step of the graph gets.
+PyObject* next_sequence_number(PyObject*, PyObject*) {
+  return PyLong_FromUnsignedLongLong(autograd::next_sequence());
+}
+
 PyObject* is_checkpoint_valid(PyObject*, PyObject*) {
   return PyBool_FromLong(!autograd::Engine::filtered());
 }
@@ -579,6 +584,7 @@ PyMethodDef functions[] = {
     {"_is_fwd_grad_enabled", is_forward_enabled, METH_NOARGS, nullptr},
     {"_set_fwd_grad_enabled", set_forward_enabled, METH_O, nullptr},
     {"_is_checkpoint_valid", is_checkpoint_valid, METH_NOARGS, nullptr},
+    {"_next_sequence_number", next_sequence_number, METH_NOARGS, nullptr},
     {"is_grad_enabled", is_grad_enabled, METH_NOARGS,
      "is_grad_enabled() -> bool\n\nWhether operators are recorded for backward on this thread: not "
      "within `no_grad` and `inference_mode`.\n\n>>> with torch.no_grad():\n...     "

@@ -427,3 +427,9 @@ def test_a_view_that_a_checkpoint_returns_is_no_copy():
     x = taeda.tensor([2.0, 5.0])
     found = taeda.func.jvp(taeda.func.grad(f), (x,), (taeda.ones(2),))
     assert [t.tolist() for t in found] == [[36.0, 10.0], [18.0, 2.0]]
+
+
+def test_a_checkpoint_stands_inside_of_functionalize_in_forward_mode():
+    kept = lambda x: taeda.utils.checkpoint.checkpoint(taeda.exp, x, use_reentrant=False)  # noqa: E731
+    x = vector(taeda)
+    near(taeda.func.jacfwd(taeda.func.functionalize(kept))(x), np.diag(np.exp(X)))

@@ -363,13 +363,12 @@ def checkpoint(
 
 def _writable(call: Callable) -> Any:
     """The results of a call, copied where a node that it made may have saved them."""
-    with taeda.enable_grad():
-        first = _C._fresh_leaf(taeda.empty(0)).requires_grad_().view(0).grad_fn._sequence_nr()
+    first = _C._next_sequence_number()
 
     def owned(x: Any) -> Any:
         if not isinstance(x, Tensor) or x.grad_fn is None or x._version != 0 or x._is_view():
             return x
-        return x.clone() if x.grad_fn._sequence_nr() > first else x
+        return x.clone() if x.grad_fn._sequence_nr() >= first else x
 
     return tree_map(owned, call())
 
