@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -71,7 +72,8 @@ def compile(
     """A module as an OptimizedModule, a function as a function, both of which run eagerly.
 
     Without `model`, a decorator. `backend` and `mode` must be PyTorch's; neither they nor the
-    other options change anything, and a function given as the backend is not called.
+    other options change anything, and a function given as the backend is not called. With
+    TORCHDYNAMO_DISABLE=1 in the environment, or `disable`, the module or function itself.
 
     >>> @torch.compile(mode="reduce-overhead")
     ... def double(x):
@@ -84,6 +86,7 @@ def compile(
 
     if model is not None and not callable(model):
         raise AssertionError(f"A callable function is expected, but {type(model)} is provided.")
+    disable = disable or os.environ.get("TORCHDYNAMO_DISABLE") == "1"
     if model is None:
         return lambda found: found if disable else compiled(found)
     return model if disable else compiled(model)

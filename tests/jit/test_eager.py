@@ -79,6 +79,14 @@ def test_isinstance_looks_into_containers() -> None:
     assert taeda.jit.isinstance(None, Optional[int])  # noqa: UP045
 
 
+def test_nothing_is_compiled_where_the_environment_says_so(monkeypatch) -> None:
+    model, function = nn.Linear(2, 2), lambda x: x
+    monkeypatch.setenv("TORCHDYNAMO_DISABLE", "1")
+    assert taeda.compile(model) is model and taeda.compile()(function) is function
+    monkeypatch.setenv("TORCHDYNAMO_DISABLE", "0")
+    assert taeda.compile(model) is not model
+
+
 def test_a_compiled_module_shows_its_module() -> None:
     model = nn.Sequential(nn.Linear(2, 2), nn.Dropout())
     compiled = taeda.compile(model, mode="default")
