@@ -64,6 +64,8 @@ if TYPE_CHECKING:
     from taeda.utils import serialization as serialization
     from taeda.utils import tensorboard as tensorboard
     from taeda.utils import weak as weak
+
+    cmake_prefix_path: str
 else:
     _attribute, _names = _missing.attributes(__name__, _SUBMODULES)
 
