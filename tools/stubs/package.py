@@ -107,10 +107,7 @@ def _nn_functional(names: Names) -> str:
     shared = sorted(n for n in others if ("torch", n) in names)
     lines.append(_imported("taeda._operators", shared))
     lines.append(_imported("taeda._functions.layers", ["conv_tbc"]))
-    lists = [f"BroadcastingList{n}" for n in (1, 2, 3)]
-    lines.append(_imported("taeda._jit_internal", ["boolean_dispatch", *lists]))
-    asked = [f"has_torch_function{how}" for how in ("", "_unary", "_variadic")]
-    lines.append(_imported("taeda.overrides", ["handle_torch_function", *asked]))
+    lines += [_imported(*row) for row in sources.names_by_module(tree, "_ELSEWHERE")]
     lines.append("from enum import Enum")
     for name, members in sources.names_by_module(tree, "_SCALED"):
         numbered = "; ".join(f"{member} = {i}" for i, member in enumerate(members))

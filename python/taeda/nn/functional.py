@@ -61,18 +61,16 @@ _SCALED = {
 
 
 # What PyTorch's module imports for itself, and others import from it.
-_ELSEWHERE = dict.fromkeys(
-    "handle_torch_function has_torch_function has_torch_function_unary "
-    "has_torch_function_variadic".split(),
-    "taeda.overrides",
-) | dict.fromkeys(
-    "boolean_dispatch BroadcastingList1 BroadcastingList2 BroadcastingList3".split(),
-    "taeda._jit_internal",
-)
+_ELSEWHERE = {
+    "taeda.overrides": "handle_torch_function has_torch_function has_torch_function_unary "
+    "has_torch_function_variadic",
+    "taeda._jit_internal": "boolean_dispatch BroadcastingList1 BroadcastingList2 BroadcastingList3",
+}
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_SCALED, *_ELSEWHERE, "conv_tbc"})
+    elsewhere = " ".join(_ELSEWHERE.values()).split()
+    return sorted({*globals(), *_SCALED, *elsewhere, "conv_tbc"})
 
 
 def __getattr__(name: str) -> Any:  # says to type checkers that names are added above
@@ -80,10 +78,11 @@ def __getattr__(name: str) -> Any:  # says to type checkers that names are added
         from taeda._functions.layers import conv_tbc
 
         return conv_tbc
-    if name in _ELSEWHERE:
-        import importlib
+    for module, names in _ELSEWHERE.items():
+        if name in names.split():
+            import importlib
 
-        return getattr(importlib.import_module(_ELSEWHERE[name]), name)
+            return getattr(importlib.import_module(module), name)
     if name in _SCALED:
         from taeda import _missing
 
