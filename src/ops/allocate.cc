@@ -106,13 +106,13 @@ void check_out_dtype(std::string_view op, OutDtype allowed, DType result, DType 
     TD_CHECK(out == DType::kBool || out == DType::kUInt8,
              "{} only supports bool tensor for result, got: {}", op, scalar_type_name(out));
   if (allowed == OutDtype::kAny) return;
-  const bool scans = op == "cummax" || op == "cummin" || op == "logcumsumexp";
-  TD_CHECK(!scans || allowed != OutDtype::kSame || result == out,
-           "{}: out= expected scalar_type {} but found {}", op, scalar_type_name(result),
-           scalar_type_name(out));
-  TD_CHECK(allowed != OutDtype::kSame || result == out,
-           "{}: Expected out tensor to have dtype {}, but got {} instead", op,
-           scalar_type_name(result), scalar_type_name(out));
+  if (allowed == OutDtype::kSame && result != out) {
+    const bool scans = op == "cummax" || op == "cummin" || op == "logcumsumexp";
+    TD_CHECK(!scans, "{}: out= expected scalar_type {} but found {}", op, scalar_type_name(result),
+             scalar_type_name(out));
+    fail(ErrorKind::kRuntime, "{}: Expected out tensor to have dtype {}, but got {} instead", op,
+         scalar_type_name(result), scalar_type_name(out));
+  }
   TD_CHECK(can_cast(result, out), "{}: result type {} can't be cast to the desired output type {}",
            op, scalar_type_name(result), scalar_type_name(out));
 }

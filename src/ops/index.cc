@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <complex>
-#include <limits>
 #include <numeric>
 #include <vector>
 
@@ -289,14 +288,6 @@ bool is_opaque(const Tensor& t) {
   return batching::is_batched(t) || !has_memory(t.device()) || !(t.impl()->keys & modes).empty();
 }
 
-// The largest finite number of a floating dtype.
-double largest(DType dtype) {
-  if (dtype == DType::kFloat16) return 65504;
-  if (dtype == DType::kBFloat16) return 0x1.fep127;
-  return dtype == DType::kFloat32 ? std::numeric_limits<float>::max()
-                                  : std::numeric_limits<double>::max();
-}
-
 // Whether a number can become an element of `dtype`: not one with an imaginary part where there is
 // none, nor one out of range, but for infinities of floating dtypes. Negative integers wrap around
 // in an unsigned dtype.
@@ -305,7 +296,7 @@ bool element_fits(const Scalar& number, DType dtype) {
   const std::complex<double> z = number.to_complex();
   if (!is_complex(dtype) && z.imag() != 0) return false;
   if (is_inexact(dtype)) {
-    const double most = largest(to_real(dtype));
+    const double most = rules::largest(to_real(dtype));
     const auto fits = [=](double v) { return !std::isfinite(v) || std::abs(v) <= most; };
     return fits(z.real()) && fits(z.imag());
   }
@@ -355,10 +346,10 @@ Tensor _unsafe_masked_index(const Tensor& self, const Tensor& mask, TensorSpan i
     return op::masked_fill_Scalar(op::index(self, clamped(self, indices)), hidden, fill);
   TensorOptions on_meta(self.dtype());
   on_meta.device = Device(DeviceType::kMeta);
-  TensorList places;  // sizes alone
+  TensorList sizes_alone;
   for (const Tensor& index : indices)
-    places.push_back(index.defined() ? op::to_device(index, *on_meta.device, false) : index);
-  const Tensor sizes = op::index(op::empty(self.sizes(), on_meta, std::nullopt), places);
+    sizes_alone.push_back(index.defined() ? op::to_device(index, *on_meta.device, false) : index);
+  const Tensor sizes = op::index(op::empty(self.sizes(), on_meta, std::nullopt), sizes_alone);
   return op::new_full(self, sizes.sizes(), fill, {});
 }
 

@@ -32,6 +32,7 @@
 #include "ops/allocate.h"
 #include "ops/dispatch.h"
 #include "ops/host.h"
+#include "ops/rules.h"
 #include "taeda/generator.h"
 
 namespace taeda::impl {
@@ -58,19 +59,6 @@ Tensor parts_of(const Tensor& self) {
 void check_floating(const char* function, const Tensor& self) {
   TD_CHECK_IMPLEMENTED(is_inexact(self.dtype()) && !is_narrow_floating(self.dtype()),
                        "\"{}\" not implemented for '{}'", function, scalar_type_name(self.dtype()));
-}
-
-double largest(DType dtype) {
-  switch (dtype) {
-    case DType::kFloat16:
-      return 65504;
-    case DType::kBFloat16:
-      return 0x1.fep127;
-    case DType::kFloat64:
-      return std::numeric_limits<double>::max();
-    default:
-      return std::numeric_limits<float>::max();
-  }
 }
 
 // As PyTorch's messages call the C++ types.
@@ -113,7 +101,7 @@ Tensor fresh_like(const Tensor& self, const TensorOptions& options, OptMemoryFor
 Tensor uniform_(const Tensor& self, double from, double to, Generator* generator) {
   check_floating("check_uniform_bounds", self);
   const Tensor target = is_complex(self.dtype()) ? parts_of(self) : self;
-  const double limit = largest(target.dtype());
+  const double limit = rules::largest(target.dtype());
   TD_CHECK(from >= -limit && from <= limit, "from is out of bounds for {}",
            cpp_name(target.dtype()));
   TD_CHECK(to >= -limit && to <= limit, "to is out of bounds for {}", cpp_name(target.dtype()));
@@ -188,7 +176,7 @@ int64_t representable_to(DType dtype, int64_t to) {
 
 void check_bound(DType dtype, int64_t value, std::string_view name) {
   const bool inside = is_floating(dtype)
-                          ? std::abs(static_cast<double>(value)) <= largest(dtype)
+                          ? std::abs(static_cast<double>(value)) <= rules::largest(dtype)
                           : value >= smallest_integer(dtype) && value <= largest_integer(dtype);
   TD_CHECK(inside, "{} is out of bounds for {}", name, cpp_name(dtype));
 }

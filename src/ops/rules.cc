@@ -1,6 +1,7 @@
 #include "ops/rules.h"
 
 #include <algorithm>
+#include <limits>
 #include <mutex>
 #include <set>
 #include <utility>
@@ -97,6 +98,19 @@ bool fits(const OptScalar& value, DType dtype) {
 
 bool number_fits(const Tensor& value, DType dtype) {
   return !is_number(value) || !is_integral(value.dtype()) || fits(value.item_scalar(), dtype);
+}
+
+double largest(DType dtype) {
+  switch (dtype) {
+    case DType::kFloat16:
+      return 65504;
+    case DType::kBFloat16:
+      return 0x1.fep127;
+    case DType::kFloat64:
+      return std::numeric_limits<double>::max();
+    default:
+      return std::numeric_limits<float>::max();
+  }
 }
 
 std::string c_name(DType dtype) {

@@ -35,6 +35,8 @@ DimVector reduced(IntSpan sizes, OptInts dims, bool keepdim);
 // of an integer dtype. A number of a higher category changes the dtype instead.
 bool fits(const OptScalar& value, DType dtype);
 bool number_fits(const Tensor& value, DType dtype);  // the same for a number among the tensors
+// The largest finite number of a floating dtype.
+double largest(DType dtype);
 // "uint8_t", "int64_t": how messages about overflow name an integer dtype.
 std::string c_name(DType dtype);
 
