@@ -1,5 +1,6 @@
 """Workers that copy much of the trainer's memory by reading objects in it are told of, once."""
 
+import mmap
 import warnings
 
 import pytest
@@ -41,7 +42,9 @@ class Growing(data.Dataset):
         return 2_000
 
     def __getitem__(self, i):
-        self.kept.append(bytearray(b"x" * 100_000))
+        memory = mmap.mmap(-1, 100_000, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        memory.write(b"x" * 100_000)  # what malloc gives may be the trainer's, freed before
+        self.kept.append(memory)
         return i
 
 

@@ -7,6 +7,7 @@ import random
 import pytest
 
 from taeda.utils.data import ConcatDataset, DataLoader, Dataset, SharedList, Subset
+from taeda.utils.data._utils.copied_memory import private_bytes
 
 ROWS = [{"name": f"row {i}", "values": [i, i / 2]} for i in range(100)]
 
@@ -46,11 +47,6 @@ def test_workers_read_it(method):
         SharedList(ROWS), 10, num_workers=2, collate_fn=as_list, multiprocessing_context=method
     )
     assert [row for batch in loader for row in batch] == ROWS
-
-
-def private_bytes(pid):
-    with open(f"/proc/{pid}/smaps_rollup") as file:
-        return sum(int(line.split()[1]) for line in file if line.startswith("Private_")) << 10
 
 
 def test_private_memory_of_a_worker_stays_flat():

@@ -39,13 +39,23 @@ class CopiedMemory:
 
     def _copied(self) -> int:
         """A page that is copied was resident before, one of a new object was not."""
-        private = 0
-        with open("/proc/self/smaps_rollup", "rb") as file:
-            for line in file:
-                if line.startswith((b"Private_Clean:", b"Private_Dirty:")):
-                    private += int(line.split()[1]) << 10
         new = max(_resident_bytes() - self._resident, 0)
-        return max(private - new - _OWN_BYTES, 0)
+        return max(private_bytes() - new - _OWN_BYTES, 0)
+
+
+def private_bytes(pid: int | str = "self") -> int:
+    """Memory of a process that exists for it alone. A page of a file that only it has mapped just
+    now, which the system calls private too, is not: others find it in the file."""
+    total = 0
+    private = 0
+    with open(f"/proc/{pid}/smaps", "rb") as file:
+        for line in file:
+            if line.startswith((b"Private_Clean:", b"Private_Dirty:")):
+                private += int(line.split()[1]) << 10
+            elif line.startswith(b"Anonymous:"):  # after the two, once in each mapping
+                total += min(private, int(line.split()[1]) << 10)
+                private = 0
+    return total
 
 
 def _faults() -> int:
@@ -53,8 +63,10 @@ def _faults() -> int:
 
 
 def _resident_bytes() -> int:
+    """Without pages of files."""
     with contextlib.suppress(OSError), open("/proc/self/statm", "rb") as file:
-        return int(file.read().split()[1]) * _PAGE
+        _, resident, of_files, *_ = map(int, file.read().split())
+        return (resident - of_files) * _PAGE
     return 0
 
 
