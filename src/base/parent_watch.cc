@@ -82,6 +82,10 @@ void wait_for_end(const Watch& watch) {
 }
 
 void* run_watch(void* argument) {
+  sigset_t taken;
+  sigemptyset(&taken);
+  sigaddset(&taken, watch_signal());
+  pthread_sigmask(SIG_UNBLOCK, &taken, nullptr);
   wait_for_end(*std::unique_ptr<Watch>(static_cast<Watch*>(argument)));
   end_this_process();
 }
@@ -128,5 +132,7 @@ void end_with_process(pid_t pid) {
 }
 
 int watching_threads() { return Watches::all().count(); }
+
+int watch_signal() { return SIGRTMIN + 7; }
 
 }  // namespace taeda

@@ -24,6 +24,8 @@ PyObject* end_with(PyObject*, PyObject* pid) {
   TD_PYTHON_CATCH(nullptr)
 }
 
+PyObject* number_of_watch_signal(PyObject*, PyObject*) { return PyLong_FromLong(watch_signal()); }
+
 // Names are what UntypedStorage._send() returns.
 PyObject* drop_name(PyObject*, PyObject* name) {
   TD_PYTHON_TRY
@@ -122,6 +124,8 @@ PyMethodDef functions[] = {
      "What this process maps of shared memory: segments, descriptors, blocks, address space."},
     {"_end_with_process", end_with, METH_O,
      "_end_with_process(pid)\n\nKills this process as soon as the other one has ended."},
+    {"_watch_signal", number_of_watch_signal, METH_NOARGS,
+     "The signal that the threads behind _end_with_process take where all others block it."},
     {"_interrupt_when_dropped", interrupt_when_dropped, METH_NOARGS,
      "An object whose end shows Ctrl-C to the main thread, later than where it is let go of."},
     {nullptr, nullptr, 0, nullptr},

@@ -1,5 +1,6 @@
 """When a worker that takes long is warned of, and when it is not."""
 
+import ctypes
 import time
 import warnings
 
@@ -56,6 +57,23 @@ def test_a_hang_after_quick_samples_is_warned_of_long_before_the_interval(method
     text = str(told.value)
     assert "loading sample 2 of batch 7 (index 30)" in text and "in __getitem__" in text
     batches._shutdown_workers()
+
+
+class Polling(data.Dataset):
+    """Sample 30 asks the system to wait, and gives what that answers."""
+
+    def __len__(self):
+        return 40
+
+    def __getitem__(self, i):
+        return ctypes.CDLL(None).poll(None, 0, 3000) if i == 30 else 0
+
+
+@pytest.mark.parametrize("method", ["fork", "forkserver", "spawn"])
+def test_asking_for_a_stack_interrupts_no_system_call(method):
+    with pytest.warns(UserWarning, match="in __getitem__"):
+        loader = DataLoader(Polling(), 4, num_workers=1, multiprocessing_context=method)
+        assert sum(int(batch.sum()) for batch in loader) == 0  # -1: interrupted
 
 
 class Sluggish(data.Dataset):

@@ -357,3 +357,12 @@ def test_the_loaders_own_generator_goes_on_from_any_state(taken_after):
         assert [plain(b) for b in again] == [plain(b) for b in rest]
     for _ in range(2):
         assert [plain(b) for b in again] == [plain(b) for b in whole]
+
+
+def test_what_is_of_another_kind_is_refused_by_its_name():
+    loader = DataLoader(range(10), 2, num_workers=1, multiprocessing_context="fork")
+    next(iter(loader))
+    state = loader.state_dict()
+    for name in state.keys() - {"version"}:
+        with pytest.raises(TypeError, match=rf"state_dict\(\)\['{name}'\] to be .*, got str"):
+            loader.load_state_dict(state | {name: "other"})

@@ -34,16 +34,19 @@ class LockFile:
         words: integers of 64 bits in the file that its users share, 0 at first.
     """
 
+    descriptor = -1  # until there is one
+
     def __init__(self, words: int = 0, descriptor: int | None = None) -> None:
         if descriptor is None:
-            descriptor = os.memfd_create("taeda-lock", os.MFD_CLOEXEC)
+            descriptor = self.descriptor = os.memfd_create("taeda-lock", os.MFD_CLOEXEC)
             os.ftruncate(descriptor, 8 * words)
         self.descriptor = descriptor
         self._words = words
         self.words = memoryview(mmap.mmap(descriptor, 8 * words) if words else b"").cast("q")
 
     def __del__(self) -> None:
-        os.close(self.descriptor)
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
 
     def __reduce__(self) -> tuple:
         # Else the descriptor would be duplicated here, and closing that would open the locks.

@@ -10,11 +10,17 @@ __all__ = ["check_state", "complete_state", "is_in_epoch", "restore_between_epoc
 
 _VERSION = 1
 _WHERE = "DataLoader.load_state_dict"
-_ALWAYS = ("num_workers", "batches", "finished")
-_IN_EPOCH = ("random", "generators", "generators_now", "sampler_epoch", "loader")
-_OF_WORKERS = (
-    "base_seed", "shared_seed", "received", "sent", "pending", "active", "next_worker", "workers",
-)  # fmt: skip
+_Kinds = dict[str, tuple[type, ...]]
+_SEQUENCE = (list, tuple)
+_ALWAYS: _Kinds = {"num_workers": (int,), "batches": (int,), "finished": (bool,)}
+_IN_EPOCH: _Kinds = {
+    "random": _SEQUENCE, "generators": _SEQUENCE, "generators_now": _SEQUENCE,
+    "sampler_epoch": (int, type(None)), "loader": (dict,),
+}  # fmt: skip
+_OF_WORKERS: _Kinds = {
+    "base_seed": (int,), "shared_seed": (int, type(None)), "received": (int,), "sent": (int,),
+    "pending": _SEQUENCE, "active": _SEQUENCE, "next_worker": (int,), "workers": _SEQUENCE,
+}  # fmt: skip
 
 
 def complete_state(loader: Any, state: dict[str, Any]) -> dict[str, Any]:
@@ -62,17 +68,24 @@ def check_state(loader: Any, state: Any) -> None:
             f"{_WHERE}: the state is of a loader with num_workers={workers}, "
             f"this one has {loader.num_workers}"
         )
-    _check_keys(state, _IN_EPOCH + (_OF_WORKERS if workers > 0 else ()))
+    _check_keys(state, _IN_EPOCH | (_OF_WORKERS if workers > 0 else {}))
     _check_settings(state["loader"], _settings(loader))
 
 
-def _check_keys(state: dict[str, Any], names: tuple[str, ...]) -> None:
-    missing = [name for name in names if name not in state]
+def _check_keys(state: dict[str, Any], kinds: _Kinds) -> None:
+    missing = [name for name in kinds if name not in state]
     if missing:
         raise ValueError(
             f"{_WHERE}: expected what state_dict() gives, got a dict without "
             + ", ".join(map(repr, missing))
         )
+    for name, types in kinds.items():
+        if not isinstance(state[name], types):
+            expected = " or ".join("None" if t is type(None) else t.__name__ for t in types)
+            raise TypeError(
+                f"{_WHERE}: expected state_dict()[{name!r}] to be {expected}, "
+                f"got {type(state[name]).__name__}"
+            )
 
 
 def _settings(loader: Any) -> dict[str, Any]:
@@ -97,11 +110,7 @@ def _length(loader: Any) -> int | None:
         return None
 
 
-def _check_settings(saved: Any, own: dict[str, Any]) -> None:
-    if not isinstance(saved, dict):
-        raise TypeError(
-            f"{_WHERE}: expected state_dict()['loader'] to be a dict, got {type(saved).__name__}"
-        )
+def _check_settings(saved: dict[str, Any], own: dict[str, Any]) -> None:
     differing = [name for name in own if saved.get(name) != own[name]]
     if not differing:
         return

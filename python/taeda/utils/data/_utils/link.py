@@ -76,7 +76,8 @@ class Link:
 
     def write_stacks_on_signal(self, cells: memoryview) -> None:
         """Makes the process write its Python stacks to the channel's file when it crashes, and
-        when it gets the signal of ``Cell.SIGNAL``."""
+        when it gets the signal of ``Cell.SIGNAL``, which a thread without Python takes, so that no
+        system call of a sample is interrupted."""
         import faulthandler
 
         try:
@@ -86,8 +87,9 @@ class Link:
         os.lseek(file, self._channel.stack_offset(), os.SEEK_SET)
         self._stacks = file
         faulthandler.enable(file)
-        number = signal.SIGRTMIN + 7
+        number = _C._watch_signal()  # type: ignore[attr-defined]
         if signal.getsignal(number) == signal.SIG_DFL:
+            signal.pthread_sigmask(signal.SIG_BLOCK, {number})
             faulthandler.register(number, file, all_threads=True, chain=False)
             cells[Cell.SIGNAL] = number
 
