@@ -131,7 +131,11 @@ class Plain(Rows):
 
 
 def read_quickly():
-    loader = forked(Plain(2 * ROWS), num_workers=3)
+    return read_on(forked(Plain(2 * ROWS), num_workers=3), 4)
+
+
+def read_on(loader, epochs):
+    """Private megabytes after ten batches, and after each further epoch."""
     batches = iter(loader)
     for _ in range(10):
         next(batches)
@@ -139,7 +143,7 @@ def read_quickly():
     first = [private_megabytes(worker["pid"]) for worker in workers]
     for _ in batches:
         pass
-    return first, read_all(loader, 4)[0]
+    return first, read_all(loader, epochs)[0]
 
 
 def test_private_memory_of_a_worker_that_only_reads_a_large_list_stays_flat_unasked():
@@ -147,6 +151,15 @@ def test_private_memory_of_a_worker_that_only_reads_a_large_list_stays_flat_unas
     first, amounts = alone(read_quickly, "")
     for before, *after in zip(first, *amounts, strict=True):
         assert max(after[1:]) < before * 1.1, (first, amounts)
+
+
+def read_by_one():
+    return read_on(forked(Rows(4 * ROWS), num_workers=1), 2)
+
+
+def test_that_of_one_worker_stays_flat_too():
+    (before,), amounts = alone(read_by_one, "")
+    assert max(after for (after,) in amounts) < before * 1.1, (before, amounts)
 
 
 def test_the_environment_turns_sharing_off(monkeypatch):

@@ -77,7 +77,7 @@ def warn_of_copies(worker: Any, nbytes: int, workers: int) -> None:
         f"process's memory, and each of them may (num_workers={workers}): reading a Python object "
         "changes its reference count, which copies the page it is on. "
         "torch.utils.data.SharedList.pack(dataset) turns the dataset's large lists into shared "
-        "memory that reading does not change. Two or more forked workers that have no threads of "
-        "their own share such copies by themselves. See docs/notes/data-loading.md",
+        "memory that reading does not change. Forked workers that have no threads of their own "
+        "share such copies by themselves. See docs/notes/data-loading.md",
         stacklevel=6,
     )

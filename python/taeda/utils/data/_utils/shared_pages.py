@@ -15,14 +15,11 @@ SWITCH = "TAEDA_LOADER_SHARE_PAGES"  # an environment variable; "0": off, "1": a
 
 
 @contextlib.contextmanager
-def inherited_pages(context: Any, workers: int) -> Iterator[Any]:
-    """What workers that are forked in this block share; None when they do not.
-
-    A worker alone has nobody to share with: a copy for all of them would be as large as its own.
-    """
+def inherited_pages(context: Any) -> Iterator[Any]:
+    """What workers that are forked in this block share; None when they do not."""
     pages = None
     is_fork = getattr(context, "get_start_method", lambda: "")() == "fork"
-    if is_fork and workers > 1 and os.environ.get(SWITCH) != "0":
+    if is_fork and os.environ.get(SWITCH) != "0":
         pages = _C._SharedPages._create()  # type: ignore[attr-defined]
     if pages is None:
         yield None

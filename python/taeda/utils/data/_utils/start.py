@@ -55,7 +55,7 @@ def start_workers(context: Any, task: Task, event: int, capacity: int) -> list[W
     workers: list[WorkerProcess] = []
     own: list[int] = []
     try:
-        with inherited_pages(context, task.num_workers) as pages:
+        with inherited_pages(context) as pages:
             for i in range(task.num_workers):
                 workers.append(WorkerProcess(context, task, i, event, capacity, own, pages))
     except BaseException as error:
