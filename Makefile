@@ -12,7 +12,7 @@ CONFIGURE = cmake -G Ninja -S . -DCMAKE_PREFIX_PATH=$(CURDIR)/.venv \
   -DPython_EXECUTABLE=$(CURDIR)/$(PY)
 
 .DEFAULT_GOAL := build
-.PHONY: build setup test demo lint format bench programs suites fuzz parity fuzz-readers asan asan-core tsan tsan-core wheel wheels docs docs-coverage docs-errors clean help
+.PHONY: build setup test demo lint format bench programs suites fuzz parity fuzz-readers fuzz-allocator asan asan-core tsan tsan-core wheel wheels docs docs-coverage docs-errors clean help
 
 $(READY): tools/bootstrap.sh tools/requirements.txt
 	@tools/bootstrap.sh
@@ -73,6 +73,11 @@ tsan: $(READY) $(BUILD_TSAN)/build.ninja ## run the tests of threads under the t
 asan-core: $(READY) $(BUILD_ASAN)/build.ninja ## the same for the tests of src/base, src/core and of data workers, in minutes
 	@ninja -C $(BUILD_ASAN) -j $(JOBS) taeda_core_tests
 	@$(PY) tools/run_tests.py --build $(BUILD_ASAN) --sanitize address --only core
+
+OPERATIONS ?= 1000000
+fuzz-allocator: $(READY) $(BUILD_ASAN)/build.ninja ## random operations on the allocator of devices against a model, with sanitizers
+	@ninja -C $(BUILD_ASAN) -j $(JOBS) taeda_core_tests
+	@TAEDA_ALLOCATOR_FUZZ=$(OPERATIONS) $(BUILD_ASAN)/taeda_core_tests --gtest_filter='AllocatorFuzz.*'
 
 tsan-core: $(READY) $(BUILD_TSAN)/build.ninja ## these under the thread sanitizer
 	@ninja -C $(BUILD_TSAN) -j $(JOBS) taeda_core_tests

@@ -9,8 +9,12 @@
 // another stream uses a block too; once freed it waits until that stream has passed an event.
 //
 // When the device has no more (or the limit is reached), cached segments are released, oldest
-// first; then pending streams are waited for and everything free goes back; only then
+// first; then pending streams are waited for, the pool is looked at again and everything free goes
+// back; then a free block of another stream is borrowed, behind an event; only then
 // OutOfMemoryError is raised.
+//
+// Private pools (graphs, torch.cuda.MemPool) keep their memory from everybody else. While work is
+// captured into a graph no event is recorded or asked for: blocks that wait for streams are parked.
 //
 // All methods may be called from any thread; one lock guards them. `Device` provides:
 //   using Event = ...;                             // default-constructible, movable
@@ -20,23 +24,26 @@
 //   bool query_event(Event& event);
 //   void wait_event(Event& event);
 //   std::string name() const;                      // for messages: "CPU"
-//   std::string out_of_memory_text() const;        // optional: a sentence, with a blank before it
+// and, where it can:
+//   std::string out_of_memory_text() const;        // a sentence, with a blank before it
+//   int64_t free_bytes() const, total_bytes() const;
+//   void order(int64_t before, int64_t after);     // a stream's work from now on waits for another
+//   MemoryContextRef context();                    // where in the program memory is asked for
+//   what expandable segments need (segment_store.h)
 #pragma once
 
-#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
-#include "core/memory_stats.h"
+#include "core/segment_store.h"
 #include "taeda/error.h"
 
 namespace taeda {
@@ -45,70 +52,52 @@ namespace taeda {
 std::string bytes_text(int64_t bytes);
 
 template <class Device>
-class CachingAllocator {
- public:
-  // Of a block's size, and so of its address: what the device says, or 512.
-  static constexpr int64_t kRounding = [] {
-    if constexpr (requires { Device::kRounding; })
-      return Device::kRounding;
-    else
-      return int64_t{512};
-  }();
-  static constexpr int64_t kSmallRequest = 1 << 20;
-  static constexpr int64_t kSmallSegment = 2 << 20;
-  static constexpr int64_t kMediumRequest = 10 << 20;
-  static constexpr int64_t kMediumSegment = 20 << 20;
-  static constexpr int64_t kLargeRounding = 2 << 20;
+class CachingAllocator : private SegmentStore<Device> {
+  using Store = SegmentStore<Device>;
 
-  explicit CachingAllocator(Device device = {}) : device_(std::move(device)) {}
-  CachingAllocator(const CachingAllocator&) = delete;
-  ~CachingAllocator() {
-    for (auto& [address, segment] : segments_) {
-      for (Block* b = segment->first; b;) delete std::exchange(b, b->next);
-      device_.release(segment->address, segment->bytes);
-    }
-  }
+ public:
+  using Store::kDefaultPool;
+  using Store::kRounding;
+  using Store::kSmallRequest;
+  using Time = std::chrono::steady_clock::time_point;
+
+  explicit CachingAllocator(Device device = {}) : Store(std::move(device)) {}
 
   Device& device() { return device_; }
   // Held over forks by the owner.
   std::mutex& mutex() { return mutex_; }
 
-  void* allocate(int64_t nbytes, int64_t stream = 0) {
+  void* allocate(int64_t nbytes, int64_t stream = 0, const PoolName& pool = kDefaultPool) {
     if (nbytes == 0) return nullptr;
-    std::lock_guard<std::mutex> lock(mutex_);
-    stats_.allocations++;
-    if (nbytes < 0 || nbytes > INT64_MAX / 2) out_of_memory(nbytes);
-    process_events();
-    const int64_t bytes = (nbytes + kRounding - 1) / kRounding * kRounding;
-    const bool small = bytes <= kSmallRequest;
-    Block* block = take_cached(bytes, stream, small);
-    if (!block) block = take_segment(bytes, nbytes, stream, small);
-    split(block, bytes);
-    block->state = BlockInfo::State::kAllocated;
-    block->requested = nbytes;
-    in_use_.emplace(block->address, block);
-    stats_.allocated_bytes.add(block->bytes);
-    stats_.requested_bytes.add(nbytes);
-    stats_.blocks.add(1);
-    return block->address;
+    MemoryContextRef context = context_of_caller();
+    std::unique_ptr<OutOfMemory> failure;
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      stats_.allocations++;
+      process_events();
+      if (Block* block = take(nbytes, stream, pool)) [[likely]] {
+        hand_out(block, nbytes, std::move(context));
+        return block->address;
+      }
+      failure = std::make_unique<OutOfMemory>(out_of_memory(nbytes, stream, std::move(context)));
+    }
+    raise_out_of_memory(*failure);
   }
 
   void release(void* address) {
     if (!address) return;
+    const MemoryContextRef context = history_.on() ? context_of_caller() : nullptr;
     std::lock_guard<std::mutex> lock(mutex_);
     Block* block = find(address);
     in_use_.erase(address);
-    stats_.allocated_bytes.add(-block->bytes);
-    stats_.requested_bytes.add(-block->requested);
-    stats_.blocks.add(-1);
-    if (block->streams.empty()) return put_free(block);
-    block->state = BlockInfo::State::kPending;
+    Pool& pool = *block->segment->pool;
+    count_in_use(pool, -1, -block->bytes, -block->requested);
+    note(Action::kFreeRequested, address, block->bytes, pool, context);
+    if (block->streams.empty()) return free_active(block);
+    block->state = State::kPending;
     stats_.pending_bytes.add(block->bytes);
-    for (int64_t stream : block->streams) {
-      events_[stream].emplace_back(device_.record_event(stream), block);
-      block->events++;
-    }
-    block->streams.clear();
+    if (capturing_) return parked_.push_back(block);
+    record_events(block);
     process_events();
   }
 
@@ -118,24 +107,31 @@ class CachingAllocator {
     const auto it = in_use_.find(const_cast<void*>(address));
     return it == in_use_.end() ? 0 : it->second->bytes;
   }
+  // Where the block at this address was asked for; null where that is not known.
+  MemoryContextRef block_context(const void* address) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    const auto it = in_use_.find(const_cast<void*>(address));
+    return it == in_use_.end() ? nullptr : it->second->context;
+  }
 
   // `stream` uses the block besides the stream it was allocated for.
   void record_stream(void* address, int64_t stream) {
     if (!address) return;
     std::lock_guard<std::mutex> lock(mutex_);
     Block* block = find(address);
-    if (stream != block->segment->stream) block->streams.insert(stream);
+    if (stream != block->segment->pool->stream) block->streams.insert(stream);
   }
 
-  // Gives every segment without a block in use back to the device.
+  // Gives every segment without a block in use back to the device; of private pools the segments
+  // of those that nobody uses any more.
   void empty_cache() {
     std::lock_guard<std::mutex> lock(mutex_);
-    wait_for_events();
+    if (!capturing_) wait_for_events();
     release_free_segments(INT64_MAX);
   }
 
   // Gives back segments that no block of was in use since `before`.
-  void release_idle(std::chrono::steady_clock::time_point before) {
+  void release_idle(Time before) {
     std::lock_guard<std::mutex> lock(mutex_);
     release_free_segments(INT64_MAX, before);
   }
@@ -146,6 +142,13 @@ class CachingAllocator {
     limit_ = bytes;
   }
   int64_t limit() const { return limit_; }
+
+  // What there is already stays as it is.
+  void set_options(AllocatorOptions options) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    rounds_up_ = options.rounds_up();
+    options_ = std::move(options);
+  }
 
   MemoryStats stats() {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -160,50 +163,99 @@ class CachingAllocator {
     stats_.reset_accumulated();
   }
 
-  // Segments by address, with their blocks.
+  // Segments by address, with their blocks; of expandable ones the runs that have memory.
   std::vector<SegmentInfo> snapshot() {
     std::lock_guard<std::mutex> lock(mutex_);
     std::vector<SegmentInfo> result;
-    for (const auto& [address, segment] : segments_) {
-      SegmentInfo info{address, segment->bytes, segment->stream, segment->small, {}};
-      for (const Block* b = segment->first; b; b = b->next) {
-        info.blocks.push_back({b->address, b->bytes,
-                               b->state == BlockInfo::State::kFree ? 0 : b->requested, b->state});
-      }
-      result.push_back(std::move(info));
-    }
+    for (const auto& [address, segment] : segments_) describe(*segment, result);
     return result;
   }
 
- private:
-  struct Segment;
-  struct Block {
-    char* address;
-    int64_t bytes;
-    Segment* segment;
-    Block* previous = nullptr;  // neighbours inside the segment
-    Block* next = nullptr;
-    BlockInfo::State state = BlockInfo::State::kFree;
-    int64_t requested = 0;
-    int events = 0;             // streams that have not passed their event yet
-    std::set<int64_t> streams;  // used by, besides the segment's
-  };
-  struct Segment {
-    char* address;
-    int64_t bytes;
-    int64_t stream;
-    bool small;
-    Block* first;
-    std::chrono::steady_clock::time_point last_use;
-  };
-  struct SmallestFirst {
-    bool operator()(const Block* a, const Block* b) const {
-      return a->bytes != b->bytes ? a->bytes < b->bytes : a->address < b->address;
-    }
-  };
-  using FreeBlocks = std::set<Block*, SmallestFirst>;
+  // --- private pools ---
 
-  FreeBlocks& pool(int64_t stream, bool small) { return pools_[{stream, small}]; }
+  // The pool exists, and keeps its memory, until release_pool() was called as often.
+  void retain_pool(const PoolName& name, bool use_on_oom = false, bool no_split = false) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    PrivatePool& pool = private_pools_[name];
+    pool.uses++;
+    pool.use_on_oom |= use_on_oom;
+    pool.no_split |= no_split;
+  }
+  void release_pool(const PoolName& name) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    const auto found = private_pools_.find(name);
+    TD_CHECK(found != private_pools_.end() && found->second.uses > 0,
+             "{} allocator: nobody uses the pool ({}, {})", device_.name(), name.first,
+             name.second);
+    found->second.uses--;
+    forget_if_unused(name);
+  }
+  int pool_uses(const PoolName& name) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    const auto found = private_pools_.find(name);
+    return found == private_pools_.end() ? 0 : found->second.uses;
+  }
+  std::map<PoolName, MemoryStats::Levels> private_reserved_bytes() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    std::map<PoolName, MemoryStats::Levels> result;
+    for (const auto& [name, pool] : private_pools_) result[name] = pool.reserved_bytes;
+    return result;
+  }
+
+  // Between these, which may be nested, no event is recorded or asked for.
+  void begin_capture() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    captures_++;
+    capturing_ = true;
+  }
+  void end_capture() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (--captures_ > 0) return;
+    capturing_ = false;
+    for (Block* block : std::exchange(parked_, {})) record_events(block);
+  }
+
+  // --- history ---
+
+  void record_history(bool on, size_t max_events, bool clear) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    history_.start(on, max_events, clear);
+  }
+  std::vector<MemoryEvent> history() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return history_.events();
+  }
+
+ private:
+  using Store::capturing_;
+  using Store::describe;
+  using Store::device_;
+  using Store::forget_if_unused;
+  using Store::history_;
+  using Store::limit_;
+  using Store::note;
+  using Store::options_;
+  using Store::pool;
+  using Store::pools_;
+  using Store::private_pools_;
+  using Store::put_free;
+  using Store::release_free_segments;
+  using Store::segments_;
+  using Store::stats_;
+  using Store::take_free;
+  using Store::take_from_device;
+  using typename Store::Action;
+  using typename Store::Block;
+  using typename Store::Pool;
+  using typename Store::PrivatePool;
+  using typename Store::State;
+
+  MemoryContextRef context_of_caller() {
+    if constexpr (requires { device_.context(); })
+      return device_.context();
+    else
+      return nullptr;
+  }
 
   Block* find(void* address) {
     const auto it = in_use_.find(address);
@@ -212,108 +264,164 @@ class CachingAllocator {
     return it->second;
   }
 
-  Block* take_cached(int64_t bytes, int64_t stream, bool small) {
-    FreeBlocks& blocks = pool(stream, small);
-    Block key{nullptr, bytes, nullptr};
-    const auto it = blocks.lower_bound(&key);
-    if (it == blocks.end()) return nullptr;
-    Block* block = *it;
-    blocks.erase(it);
+  // --- allocation ---
+
+  // A block of the right size, out of its pool; null when there is no memory.
+  Block* take(int64_t nbytes, int64_t stream, const PoolName& name) {
+    if (nbytes < 0 || nbytes > INT64_MAX / 2) return nullptr;
+    const int64_t bytes = rounds_up_ ? options_.rounded(nbytes, kRounding)
+                                     : (nbytes + kRounding - 1) / kRounding * kRounding;
+    Pool& from = pool(name, stream, bytes <= kSmallRequest);
+    Block* block = take_free(from, bytes);
+    if (!block) {
+      const Use use(from.owner);  // it must not be forgotten meanwhile
+      block = take_more(from, bytes);
+    }
+    if (block) this->split(block, bytes);
     return block;
   }
 
-  static int64_t segment_bytes(int64_t bytes) {
-    if (bytes <= kSmallRequest) return kSmallSegment;
-    if (bytes < kMediumRequest) return kMediumSegment;
-    return (bytes + kLargeRounding - 1) / kLargeRounding * kLargeRounding;
+  struct Use {
+    explicit Use(PrivatePool* pool) : pool(pool) {
+      if (pool) pool->uses++;
+    }
+    ~Use() {
+      if (pool) pool->uses--;
+    }
+    PrivatePool* pool;
+  };
+
+  Block* take_more(Pool& from, int64_t bytes) {
+    collect_garbage();
+    if (Block* block = take_from_device(from, bytes)) return block;
+    if (options_.throw_before_device) {
+      stats_.rejected++;
+      return nullptr;
+    }
+    // First no more than needed is given back, then all that can be made free.
+    stats_.collections++;
+    const int64_t size = this->segment_bytes(bytes);
+    if (release_free_segments(size) >= size) {
+      if (Block* block = take_from_device(from, bytes)) return block;
+    }
+    if (!capturing_) {
+      wait_for_events();
+      if (Block* block = take_free(from, bytes)) return block;
+    }
+    release_free_segments(INT64_MAX);
+    if (Block* block = take_from_device(from, bytes)) return block;
+    if (Block* block = take_spare(from, bytes)) return block;
+    return borrow(from, bytes);
   }
 
-  Block* take_segment(int64_t bytes, int64_t nbytes, int64_t stream, bool small) {
-    const int64_t size = segment_bytes(bytes);
-    char* memory = device_allocate(size);
-    if (!memory) {
-      // Room by giving back cached segments: first no more than needed, then all that can be made
-      // free.
-      stats_.collections++;
-      if (release_free_segments(size) >= size) memory = device_allocate(size);
-      if (!memory) {
-        wait_for_events();
-        release_free_segments(INT64_MAX);
-        if (Block* block = take_cached(bytes, stream, small)) return block;
-        memory = device_allocate(size);
+  // Keeps what is reserved below the threshold, as far as that takes no waiting.
+  void collect_garbage() {
+    if constexpr (requires { device_.total_bytes(); }) {
+      if (options_.garbage_collection_threshold <= 0 || capturing_) return;
+      const auto most = static_cast<double>(limit_ > 0 ? limit_ : device_.total_bytes());
+      const auto bound = static_cast<int64_t>(options_.garbage_collection_threshold * most);
+      if (stats_.reserved_bytes.current > bound)
+        release_free_segments(stats_.reserved_bytes.current - bound);
+    }
+  }
+
+  // A free block of a pool that may help out the default pool.
+  Block* take_spare(Pool& from, int64_t bytes) {
+    if (from.owner) return nullptr;
+    for (auto& [name, owner] : private_pools_) {
+      if (!owner.use_on_oom) continue;
+      if (Block* block = take_free(pool(name, from.stream, from.small), bytes)) return block;
+    }
+    return nullptr;
+  }
+
+  // The smallest free block of other streams: this stream waits for all that they were given, and
+  // the block goes back to its own stream once this one has passed an event.
+  Block* borrow(Pool& to, int64_t bytes) {
+    if constexpr (requires { device_.order(int64_t{}, int64_t{}); }) {
+      if (capturing_) return nullptr;
+      Block key{nullptr, bytes, nullptr};
+      Pool* best = nullptr;
+      int64_t best_bytes = INT64_MAX;
+      for (auto& [id, other] : pools_) {
+        if (other.name != to.name || other.small != to.small || &other == &to) continue;
+        const auto fits = other.free.lower_bound(&key);
+        if (fits == other.free.end() || (*fits)->bytes >= best_bytes) continue;
+        best = &other;
+        best_bytes = (*fits)->bytes;
       }
-      if (!memory) out_of_memory(nbytes);
+      if (!best) return nullptr;
+      device_.order(best->stream, to.stream);
+      Block* const block = take_free(*best, bytes);
+      if (!block) return nullptr;
+      block->streams.insert(to.stream);
+      stats_.borrowed_blocks++;
+      return block;
+    } else {
+      return nullptr;
     }
-    auto segment = std::make_unique<Segment>(Segment{memory, size, stream, small, nullptr, {}});
-    Block* block = new Block{memory, size, segment.get()};
-    segment->first = block;
-    segments_.emplace(memory, std::move(segment));
-    stats_.segments.add(1);
-    stats_.reserved_bytes.add(size);
-    return block;
   }
 
-  char* device_allocate(int64_t bytes) {
-    if (limit_ > 0 && stats_.reserved_bytes.current + bytes > limit_) return nullptr;
-    stats_.device_allocations++;
-    return static_cast<char*>(device_.allocate(bytes));
+  void hand_out(Block* block, int64_t nbytes, MemoryContextRef context) {
+    block->state = State::kAllocated;
+    block->requested = nbytes;
+    in_use_.emplace(block->address, block);
+    Pool& from = *block->segment->pool;
+    count_in_use(from, 1, block->bytes, nbytes);
+    stats_.active_bytes.add(block->bytes, from.small);
+    stats_.active_blocks.add(1, from.small);
+    note(Action::kAllocate, block->address, block->bytes, from, context);
+    block->context = std::move(context);
+  }
+  void count_in_use(Pool& from, int sign, int64_t bytes, int64_t requested) {
+    stats_.allocated_bytes.add(bytes, from.small);
+    stats_.requested_bytes.add(requested, from.small);
+    stats_.blocks.add(sign, from.small);
+    if (sign * bytes >= options_.max_split_bytes) stats_.oversize_blocks.add(sign);
+    if (from.owner) from.owner->allocated_bytes += bytes;
   }
 
-  std::string device_text() const {
-    if constexpr (requires { device_.out_of_memory_text(); })
-      return device_.out_of_memory_text();
-    else
-      return {};
-  }
-
-  [[noreturn]] void out_of_memory(int64_t nbytes) {
+  OutOfMemory out_of_memory(int64_t nbytes, int64_t stream, MemoryContextRef context) {
     stats_.out_of_memory++;
-    fail(ErrorKind::kOutOfMemory,
-         "{} out of memory. Tried to allocate {}.{} {} are in use, {} are reserved but free{}",
-         device_.name(), bytes_text(nbytes), device_text(),
-         bytes_text(stats_.allocated_bytes.current),
-         bytes_text(stats_.reserved_bytes.current - stats_.allocated_bytes.current),
-         limit_ > 0 ? format("; the limit is {}", bytes_text(limit_)) : std::string());
-  }
-
-  // Cuts a taken block to `bytes`. Large blocks keep a small rest: it could serve no large request.
-  void split(Block* block, int64_t bytes) {
-    const int64_t rest = block->bytes - bytes;
-    if (rest < (block->segment->small ? kRounding : kSmallRequest + 1)) return;
-    Block* tail = new Block{block->address + bytes, rest, block->segment, block, block->next};
-    if (tail->next) tail->next->previous = tail;
-    block->next = tail;
-    block->bytes = bytes;
-    pool(block->segment->stream, block->segment->small).insert(tail);
-  }
-
-  void put_free(Block* block) {
-    FreeBlocks& blocks = pool(block->segment->stream, block->segment->small);
-    if (Block* next = block->next; next && next->state == BlockInfo::State::kFree) {
-      blocks.erase(next);
-      absorb_next(block);
+    OutOfMemory what;
+    what.wanted_bytes = nbytes;
+    what.device_name = device_.name();
+    if constexpr (requires { device_.out_of_memory_text(); })
+      what.device_text = device_.out_of_memory_text();
+    what.allocated_bytes = stats_.allocated_bytes.current;
+    what.reserved_bytes = stats_.reserved_bytes.current;
+    what.limit_bytes = limit_;
+    for (const auto& [name, owner] : private_pools_) what.private_bytes += owner.allocated_bytes;
+    for (const auto& [address, block] : in_use_)
+      if (block->context) what.holders.emplace_back(block->bytes, block->context);
+    if constexpr (requires { device_.free_bytes(); }) {
+      if (history_.on()) {
+        history_.add({Action::kOutOfMemory, nullptr, nbytes, stream, 0, device_.free_bytes(),
+                      kDefaultPool, std::move(context)});
+      }
     }
-    if (Block* previous = block->previous; previous && previous->state == BlockInfo::State::kFree) {
-      blocks.erase(previous);
-      block = previous;
-      absorb_next(block);
+    return what;
+  }
+
+  // --- blocks that streams still use ---
+
+  void free_active(Block* block) {
+    Pool& to = *block->segment->pool;
+    stats_.active_bytes.add(-block->bytes, to.small);
+    stats_.active_blocks.add(-1, to.small);
+    note(Action::kFreeCompleted, block->address, block->bytes, to, block->context);
+    put_free(block);
+  }
+  void record_events(Block* block) {
+    for (int64_t stream : block->streams) {
+      events_[stream].emplace_back(device_.record_event(stream), block);
+      block->events++;
     }
-    block->state = BlockInfo::State::kFree;
-    blocks.insert(block);
-    if (!block->previous && !block->next)
-      block->segment->last_use = std::chrono::steady_clock::now();
+    block->streams.clear();
   }
-
-  static void absorb_next(Block* block) {
-    Block* next = block->next;
-    block->bytes += next->bytes;
-    block->next = next->next;
-    if (block->next) block->next->previous = block;
-    delete next;
-  }
-
   // Blocks whose streams have passed their events become free.
   void process_events() {
+    if (capturing_) return;
     for (auto it = events_.begin(); it != events_.end();) {
       auto& queue = it->second;
       while (!queue.empty() && device_.query_event(queue.front().first)) pass_event(queue);
@@ -321,6 +429,7 @@ class CachingAllocator {
     }
   }
   void wait_for_events() {
+    stats_.waits++;
     for (auto& [stream, queue] : events_) {
       while (!queue.empty()) {
         device_.wait_event(queue.front().first);
@@ -335,48 +444,15 @@ class CachingAllocator {
     queue.pop_front();
     if (--block->events > 0) return;
     stats_.pending_bytes.add(-block->bytes);
-    put_free(block);
+    free_active(block);
   }
 
-  // Gives wholly free segments back, the longest unused first, until `wanted` bytes are released;
-  // those used after `before` stay. Returns the bytes released.
-  int64_t release_free_segments(int64_t wanted, std::chrono::steady_clock::time_point before =
-                                                    std::chrono::steady_clock::time_point::max()) {
-    std::vector<Segment*> candidates;
-    for (const auto& [address, segment] : segments_) {
-      const Block* b = segment->first;
-      if (!b->next && b->state == BlockInfo::State::kFree && segment->last_use < before)
-        candidates.push_back(segment.get());
-    }
-    std::sort(candidates.begin(), candidates.end(),
-              [](const Segment* a, const Segment* b) { return a->last_use < b->last_use; });
-    int64_t released = 0;
-    for (Segment* segment : candidates) {
-      if (released >= wanted) break;
-      released += segment->bytes;
-      release_segment(segment);
-    }
-    return released;
-  }
-
-  void release_segment(Segment* segment) {
-    pool(segment->stream, segment->small).erase(segment->first);
-    delete segment->first;
-    device_.release(segment->address, segment->bytes);
-    stats_.device_releases++;
-    stats_.segments.add(-1);
-    stats_.reserved_bytes.add(-segment->bytes);
-    segments_.erase(segment->address);
-  }
-
-  Device device_;
   std::mutex mutex_;
-  std::map<std::pair<int64_t, bool>, FreeBlocks> pools_;
-  std::map<char*, std::unique_ptr<Segment>> segments_;
   std::unordered_map<void*, Block*> in_use_;
   std::map<int64_t, EventQueue> events_;
-  MemoryStats stats_;
-  int64_t limit_ = 0;
+  std::deque<Block*> parked_;  // freed while work was captured
+  int captures_ = 0;
+  bool rounds_up_ = false;
 };
 
 }  // namespace taeda

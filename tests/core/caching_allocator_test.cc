@@ -5,54 +5,12 @@
 #include <functional>
 #include <random>
 
+#include "late_device.h"
+
 namespace taeda {
 namespace {
 
-// A device with a budget of address space and streams that run late: work queued on a stream
-// happens when the test says so, and an event passes once the work queued before it is done.
-struct SimulatedDevice {
-  struct Event {
-    int64_t stream = 0, position = 0;
-  };
-  struct Stream {
-    std::deque<std::function<void()>> queue;
-    int64_t queued = 0, done = 0;
-  };
-  struct State {
-    int64_t capacity = INT64_MAX, used = 0;
-    uintptr_t next_address = 1 << 30;
-    std::map<int64_t, Stream> streams;
-  };
-  std::shared_ptr<State> state = std::make_shared<State>();
-
-  void* allocate(int64_t bytes) {
-    if (state->used + bytes > state->capacity) return nullptr;
-    state->used += bytes;
-    void* address = reinterpret_cast<void*>(state->next_address);
-    state->next_address += static_cast<uintptr_t>(bytes) + 4096;
-    return address;
-  }
-  void release(void*, int64_t bytes) { state->used -= bytes; }
-  Event record_event(int64_t stream) { return {stream, state->streams[stream].queued}; }
-  bool query_event(Event& event) { return state->streams[event.stream].done >= event.position; }
-  void wait_event(Event& event) {
-    while (!query_event(event)) step(event.stream);
-  }
-  std::string name() const { return "Simulated"; }
-
-  void launch(int64_t stream, std::function<void()> work) {
-    state->streams[stream].queue.push_back(std::move(work));
-    state->streams[stream].queued++;
-  }
-  bool step(int64_t stream) {
-    Stream& s = state->streams[stream];
-    if (s.queue.empty()) return false;
-    s.queue.front()();
-    s.queue.pop_front();
-    s.done++;
-    return true;
-  }
-};
+using SimulatedDevice = LateDevice;
 using Allocator = CachingAllocator<SimulatedDevice>;
 constexpr int64_t kMiB = 1 << 20;
 
