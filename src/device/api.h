@@ -32,12 +32,21 @@ inline constexpr Status kNotReady = 600;
 inline constexpr Status kIllegalAddress = 700;
 inline constexpr Status kLaunchFailed = 719;
 inline constexpr Status kNotSupported = 801;
+// What may not be done while work is captured into a graph.
+inline constexpr Status kCaptureUnsupported = 900, kCaptureInvalidated = 901;
+inline constexpr Status kCaptureUnmatched = 903, kCaptureUnjoined = 904;
+inline constexpr Status kCaptureIsolation = 905, kCapturedEvent = 907;
+inline constexpr Status kCaptureWrongThread = 908;
 
 using DeviceHandle = int;                  // CUdevice
 using Context = struct ContextState*;      // CUcontext
 using StreamHandle = struct StreamState*;  // CUstream; null: the device's default stream
 using EventHandle = struct EventState*;    // CUevent
 using Address = unsigned long long;        // CUdeviceptr
+using MemoryHandle = unsigned long long;   // CUmemGenericAllocationHandle
+using Graph = struct GraphState*;          // CUgraph
+using GraphExec = struct GraphExecState*;  // CUgraphExec: a graph that can be launched
+using GraphNode = struct GraphNodeState*;  // CUgraphNode
 struct Uuid {
   unsigned char bytes[16];
 };
@@ -71,6 +80,31 @@ inline constexpr unsigned kStreamNonBlocking = 1;  // CU_STREAM_NON_BLOCKING
 inline constexpr unsigned kEventBlockingSync = 1, kEventDisableTiming = 2;
 inline constexpr unsigned kHostPortable = 1;  // CU_MEMHOSTALLOC_PORTABLE: pinned for all devices
 
+inline constexpr unsigned kHostRegisterPortable = 1;  // CU_MEMHOSTREGISTER_PORTABLE
+
+// CUmemAllocationProp and CUmemAccessDesc: memory of a device, which that device reads and writes.
+struct MemoryLocation {
+  int type = 1;  // CU_MEM_LOCATION_TYPE_DEVICE
+  int device = 0;
+};
+struct MemoryProperties {
+  int type = 1;          // CU_MEM_ALLOCATION_TYPE_PINNED
+  int handle_types = 0;  // CU_MEM_HANDLE_TYPE_NONE
+  MemoryLocation location;
+  void* win32_metadata = nullptr;
+  unsigned char flags[8] = {};
+};
+struct MemoryAccess {
+  MemoryLocation location;
+  int flags = 3;  // CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+};
+inline constexpr int kGranularityRecommended = 1;  // CU_MEM_ALLOC_GRANULARITY_RECOMMENDED
+
+// CUstreamCaptureMode: whose calls that may not be captured end it. Global: those of all threads.
+enum class CaptureMode : int { kGlobal = 0, kThreadLocal = 1, kRelaxed = 2 };
+// CUstreamCaptureStatus
+enum class CaptureStatus : int { kNone = 0, kActive = 1, kInvalidated = 2 };
+
 struct DeviceApi {
   // --- the driver and its devices ---
   Status (*init)(unsigned flags);                                      // cuInit
@@ -97,6 +131,23 @@ struct DeviceApi {
   Status (*release)(Address address);                                    // cuMemFree
   Status (*host_allocate)(void** memory, size_t bytes, unsigned flags);  // cuMemHostAlloc
   Status (*host_release)(void* memory);                                  // cuMemFreeHost
+  Status (*host_register)(void* memory, size_t bytes, unsigned flags);   // cuMemHostRegister
+  Status (*host_unregister)(void* memory);                               // cuMemHostUnregister
+
+  // --- addresses and what lies behind them ---
+  Status (*granularity)(size_t* bytes, const MemoryProperties* properties,
+                        int option);  // cuMemGetAllocationGranularity
+  Status (*reserve)(Address* address, size_t bytes, size_t alignment, Address wanted,
+                    unsigned long long flags);         // cuMemAddressReserve
+  Status (*unreserve)(Address address, size_t bytes);  // cuMemAddressFree
+  Status (*memory_create)(MemoryHandle* handle, size_t bytes, const MemoryProperties* properties,
+                          unsigned long long flags);  // cuMemCreate
+  Status (*memory_destroy)(MemoryHandle handle);      // cuMemRelease
+  Status (*map)(Address address, size_t bytes, size_t offset, MemoryHandle handle,
+                unsigned long long flags);         // cuMemMap
+  Status (*unmap)(Address address, size_t bytes);  // cuMemUnmap
+  Status (*set_access)(Address address, size_t bytes, const MemoryAccess* access,
+                       size_t count);  // cuMemSetAccess
 
   // --- streams ---
   Status (*stream_create)(StreamHandle* stream, unsigned flags,
@@ -118,6 +169,19 @@ struct DeviceApi {
   Status (*copy_peer)(Address to, Context to_context, Address from, Context from_context,
                       size_t bytes, StreamHandle stream);  // cuMemcpyPeerAsync
   Status (*fill)(Address to, unsigned char value, size_t bytes, StreamHandle stream);
+
+  // --- graphs ---
+  Status (*capture_begin)(StreamHandle stream, CaptureMode mode);  // cuStreamBeginCapture
+  Status (*capture_end)(StreamHandle stream, Graph* graph);        // cuStreamEndCapture
+  Status (*capture_info)(StreamHandle stream, CaptureStatus* status,
+                         unsigned long long* id);      // cuStreamGetCaptureInfo
+  Status (*capture_exchange_mode)(CaptureMode* mode);  // cuThreadExchangeStreamCaptureMode
+  Status (*graph_nodes)(Graph graph, GraphNode* nodes, size_t* count);  // cuGraphGetNodes
+  Status (*graph_instantiate)(GraphExec* exec, Graph graph, unsigned long long flags);
+  Status (*graph_launch)(GraphExec exec, StreamHandle stream);
+  Status (*graph_exec_destroy)(GraphExec exec);
+  Status (*graph_destroy)(Graph graph);
+  Status (*graph_print)(Graph graph, const char* path, unsigned flags);  // cuGraphDebugDotPrint
 };
 
 // The filling in use; null where there is none or none is asked for. ValueError for another

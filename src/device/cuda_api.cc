@@ -12,6 +12,7 @@ namespace {
 
 static_assert(sizeof(Uuid) == 16);
 static_assert(sizeof(Address) == sizeof(void*), "CUdeviceptr is as wide as a pointer");
+static_assert(sizeof(MemoryProperties) == 32 && sizeof(MemoryAccess) == 12);
 
 // CUresult cuGetProcAddress_v2(const char* symbol, void** pfn, int cudaVersion, cuuint64_t flags,
 //                              CUdriverProcAddressQueryResult* symbolStatus)
@@ -65,6 +66,16 @@ bool fill_api(DeviceApi& api, const DynamicLibrary& library) {
   driver.find(api.release, "cuMemFree", 3020, "cuMemFree_v2");
   driver.find(api.host_allocate, "cuMemHostAlloc", 2020);
   driver.find(api.host_release, "cuMemFreeHost", 2000);
+  driver.find(api.host_register, "cuMemHostRegister", 6050, "cuMemHostRegister_v2");
+  driver.find(api.host_unregister, "cuMemHostUnregister", 4000);
+  driver.find(api.granularity, "cuMemGetAllocationGranularity", 10020);
+  driver.find(api.reserve, "cuMemAddressReserve", 10020);
+  driver.find(api.unreserve, "cuMemAddressFree", 10020);
+  driver.find(api.memory_create, "cuMemCreate", 10020);
+  driver.find(api.memory_destroy, "cuMemRelease", 10020);
+  driver.find(api.map, "cuMemMap", 10020);
+  driver.find(api.unmap, "cuMemUnmap", 10020);
+  driver.find(api.set_access, "cuMemSetAccess", 10020);
   driver.find(api.stream_create, "cuStreamCreateWithPriority", 5050);
   driver.find(api.stream_query, "cuStreamQuery", 2000);
   driver.find(api.stream_synchronize, "cuStreamSynchronize", 2000);
@@ -78,6 +89,16 @@ bool fill_api(DeviceApi& api, const DynamicLibrary& library) {
   driver.find(api.copy, "cuMemcpyAsync", 4000);
   driver.find(api.copy_peer, "cuMemcpyPeerAsync", 4000);
   driver.find(api.fill, "cuMemsetD8Async", 3020);
+  driver.find(api.capture_begin, "cuStreamBeginCapture", 10010, "cuStreamBeginCapture_v2");
+  driver.find(api.capture_end, "cuStreamEndCapture", 10000);
+  driver.find(api.capture_info, "cuStreamGetCaptureInfo", 10010);
+  driver.find(api.capture_exchange_mode, "cuThreadExchangeStreamCaptureMode", 10010);
+  driver.find(api.graph_nodes, "cuGraphGetNodes", 10000);
+  driver.find(api.graph_instantiate, "cuGraphInstantiateWithFlags", 11040);
+  driver.find(api.graph_launch, "cuGraphLaunch", 10000);
+  driver.find(api.graph_exec_destroy, "cuGraphExecDestroy", 10000);
+  driver.find(api.graph_destroy, "cuGraphDestroy", 10000);
+  driver.find(api.graph_print, "cuGraphDebugDotPrint", 11030);
   return driver.complete();
 }
 

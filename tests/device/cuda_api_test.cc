@@ -7,6 +7,7 @@
 #include <cuda.h>
 #include <cudaTypedefs.h>
 
+#include <cstddef>
 #include <type_traits>
 
 namespace taeda::cuda {
@@ -66,6 +67,26 @@ TD_SAME_CALL(event_elapsed, PFN_cuEventElapsedTime_v2000);
 TD_SAME_CALL(copy, PFN_cuMemcpyAsync_v4000);
 TD_SAME_CALL(copy_peer, PFN_cuMemcpyPeerAsync_v4000);
 TD_SAME_CALL(fill, PFN_cuMemsetD8Async_v3020);
+TD_SAME_CALL(host_register, PFN_cuMemHostRegister_v6050);
+TD_SAME_CALL(host_unregister, PFN_cuMemHostUnregister_v4000);
+TD_SAME_CALL(granularity, PFN_cuMemGetAllocationGranularity_v10020);
+TD_SAME_CALL(reserve, PFN_cuMemAddressReserve_v10020);
+TD_SAME_CALL(unreserve, PFN_cuMemAddressFree_v10020);
+TD_SAME_CALL(memory_create, PFN_cuMemCreate_v10020);
+TD_SAME_CALL(memory_destroy, PFN_cuMemRelease_v10020);
+TD_SAME_CALL(map, PFN_cuMemMap_v10020);
+TD_SAME_CALL(unmap, PFN_cuMemUnmap_v10020);
+TD_SAME_CALL(set_access, PFN_cuMemSetAccess_v10020);
+TD_SAME_CALL(capture_begin, PFN_cuStreamBeginCapture_v10010);
+TD_SAME_CALL(capture_end, PFN_cuStreamEndCapture_v10000);
+TD_SAME_CALL(capture_info, PFN_cuStreamGetCaptureInfo_v10010);
+TD_SAME_CALL(capture_exchange_mode, PFN_cuThreadExchangeStreamCaptureMode_v10010);
+TD_SAME_CALL(graph_nodes, PFN_cuGraphGetNodes_v10000);
+TD_SAME_CALL(graph_instantiate, PFN_cuGraphInstantiateWithFlags_v11040);
+TD_SAME_CALL(graph_launch, PFN_cuGraphLaunch_v10000);
+TD_SAME_CALL(graph_exec_destroy, PFN_cuGraphExecDestroy_v10000);
+TD_SAME_CALL(graph_destroy, PFN_cuGraphDestroy_v10000);
+TD_SAME_CALL(graph_print, PFN_cuGraphDebugDotPrint_v11030);
 static_assert(
     std::is_same_v<PFN_cuGetProcAddress_v12000, CUresult (*)(const char*, void**, int, cuuint64_t,
                                                              CUdriverProcAddressQueryResult*)>);
@@ -109,6 +130,27 @@ static_assert(kEventBlockingSync == CU_EVENT_BLOCKING_SYNC);
 static_assert(kEventDisableTiming == CU_EVENT_DISABLE_TIMING);
 static_assert(kHostPortable == CU_MEMHOSTALLOC_PORTABLE);
 static_assert(sizeof(Uuid) == sizeof(CUuuid));
+static_assert(kCaptureUnsupported == CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+static_assert(kCaptureInvalidated == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+static_assert(kCaptureUnmatched == CUDA_ERROR_STREAM_CAPTURE_UNMATCHED);
+static_assert(kCaptureUnjoined == CUDA_ERROR_STREAM_CAPTURE_UNJOINED);
+static_assert(kCaptureIsolation == CUDA_ERROR_STREAM_CAPTURE_ISOLATION);
+static_assert(kCapturedEvent == CUDA_ERROR_CAPTURED_EVENT);
+static_assert(kCaptureWrongThread == CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD);
+static_assert(kHostRegisterPortable == CU_MEMHOSTREGISTER_PORTABLE);
+static_assert(sizeof(MemoryProperties) == sizeof(CUmemAllocationProp));
+static_assert(offsetof(MemoryProperties, location) == offsetof(CUmemAllocationProp, location));
+static_assert(sizeof(MemoryAccess) == sizeof(CUmemAccessDesc));
+static_assert(MemoryProperties{}.type == CU_MEM_ALLOCATION_TYPE_PINNED);
+static_assert(MemoryLocation{}.type == CU_MEM_LOCATION_TYPE_DEVICE);
+static_assert(MemoryAccess{}.flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+static_assert(kGranularityRecommended == CU_MEM_ALLOC_GRANULARITY_RECOMMENDED);
+static_assert(static_cast<int>(CaptureMode::kGlobal) == CU_STREAM_CAPTURE_MODE_GLOBAL);
+static_assert(static_cast<int>(CaptureMode::kThreadLocal) == CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+static_assert(static_cast<int>(CaptureMode::kRelaxed) == CU_STREAM_CAPTURE_MODE_RELAXED);
+static_assert(static_cast<int>(CaptureStatus::kActive) == CU_STREAM_CAPTURE_STATUS_ACTIVE);
+static_assert(static_cast<int>(CaptureStatus::kInvalidated) ==
+              CU_STREAM_CAPTURE_STATUS_INVALIDATED);
 
 TEST(CudaApi, DeclarationsAreTheDriversOwn) {}  // what the compiler has checked above
 

@@ -5,8 +5,12 @@
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <memory>
 #include <mutex>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace taeda::sim {
 namespace {
@@ -77,6 +81,19 @@ constexpr StatusName kStatusNames[] = {
     {kIllegalAddress, "CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access was encountered"},
     {kLaunchFailed, "CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure"},
     {kNotSupported, "CUDA_ERROR_NOT_SUPPORTED", "operation not supported"},
+    {kCaptureUnsupported, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED",
+     "operation not permitted when stream is capturing"},
+    {kCaptureInvalidated, "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED",
+     "operation failed due to a previous error during capture"},
+    {kCaptureUnmatched, "CUDA_ERROR_STREAM_CAPTURE_UNMATCHED",
+     "capture was not initiated in this stream"},
+    {kCaptureUnjoined, "CUDA_ERROR_STREAM_CAPTURE_UNJOINED", "capturing stream has unjoined work"},
+    {kCaptureIsolation, "CUDA_ERROR_STREAM_CAPTURE_ISOLATION",
+     "dependency created on uncaptured work in another stream"},
+    {kCapturedEvent, "CUDA_ERROR_CAPTURED_EVENT",
+     "operation not permitted on an event last recorded in a capturing stream"},
+    {kCaptureWrongThread, "CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD",
+     "attempt to terminate a thread-local capture sequence from another thread"},
     {kRace, "SIMULATED_RACE", "race"},
 };
 
@@ -242,6 +259,43 @@ Status host_release(void* memory) {
   return guarded([&](Simulator& s) { s.host_release(memory); });
 }
 
+Status host_register(void* memory, size_t bytes, unsigned) {
+  return guarded([&](Simulator& s) { s.register_host(memory, static_cast<int64_t>(bytes)); });
+}
+Status host_unregister(void* memory) {
+  return guarded([&](Simulator& s) { s.unregister_host(memory); });
+}
+
+// --- addresses and what lies behind them ---
+
+Status granularity(size_t* bytes, const MemoryProperties*, int) {
+  *bytes = Simulator::kGranule;
+  return kSuccess;
+}
+Status reserve(Address* address, size_t bytes, size_t, Address, unsigned long long) {
+  return guarded([&](Simulator& s) { *address = s.reserve(static_cast<int64_t>(bytes)); });
+}
+Status unreserve(Address address, size_t bytes) {
+  return guarded([&](Simulator& s) { s.unreserve(address, static_cast<int64_t>(bytes)); });
+}
+Status memory_create(MemoryHandle* handle, size_t bytes, const MemoryProperties*,
+                     unsigned long long) {
+  return guarded([&](Simulator& s) { *handle = s.create_memory(static_cast<int64_t>(bytes)); });
+}
+Status memory_destroy(MemoryHandle handle) {
+  return guarded([&](Simulator& s) { s.destroy_memory(handle); });
+}
+Status map(Address address, size_t bytes, size_t offset, MemoryHandle handle, unsigned long long) {
+  if (offset != 0) return kNotSupported;
+  return guarded([&](Simulator& s) { s.map(address, static_cast<int64_t>(bytes), handle); });
+}
+Status unmap(Address address, size_t bytes) {
+  return guarded([&](Simulator& s) { s.unmap(address, static_cast<int64_t>(bytes)); });
+}
+Status set_access(Address address, size_t bytes, const MemoryAccess*, size_t) {
+  return guarded([&](Simulator& s) { s.allow(address, static_cast<int64_t>(bytes)); });
+}
+
 // --- streams ---
 
 // Only streams that do not wait for the default stream are simulated.
@@ -300,6 +354,68 @@ Status fill(Address to, unsigned char value, size_t bytes, StreamHandle stream) 
       [&](Simulator& s) { s.fill(pointer(to), value, static_cast<int64_t>(bytes), stream); });
 }
 
+// --- graphs: the handles are shared pointers to what was captured ---
+
+using GraphRef = std::shared_ptr<const WorkGraph>;
+template <class Handle>
+GraphRef& graph_of(Handle handle) {
+  return *reinterpret_cast<GraphRef*>(handle);
+}
+
+Status capture_begin(StreamHandle stream, CaptureMode mode) {
+  return guarded([&](Simulator& s) { s.begin_capture(stream, mode); });
+}
+Status capture_end(StreamHandle stream, Graph* graph) {
+  *graph = nullptr;
+  return guarded(
+      [&](Simulator& s) { *graph = reinterpret_cast<Graph>(new GraphRef(s.end_capture(stream))); });
+}
+Status capture_info(StreamHandle stream, CaptureStatus* status, unsigned long long* id) {
+  return guarded([&](Simulator& s) {
+    const Capture* const capture = s.capture(stream);
+    *status = !capture             ? CaptureStatus::kNone
+              : capture->invalid() ? CaptureStatus::kInvalidated
+                                   : CaptureStatus::kActive;
+    if (capture) *id = capture->id();
+  });
+}
+Status capture_exchange_mode(CaptureMode* mode) {
+  *mode = exchange_capture_mode(*mode);
+  return kSuccess;
+}
+Status graph_nodes(Graph graph, GraphNode* nodes, size_t* count) {
+  if (nodes) return kNotSupported;
+  *count = graph_of(graph)->nodes.size();
+  return kSuccess;
+}
+Status graph_instantiate(GraphExec* exec, Graph graph, unsigned long long) {
+  *exec = reinterpret_cast<GraphExec>(new GraphRef(graph_of(graph)));
+  return kSuccess;
+}
+Status graph_launch(GraphExec exec, StreamHandle stream) {
+  return guarded([&](Simulator& s) { s.launch(graph_of(exec), stream); });
+}
+Status graph_exec_destroy(GraphExec exec) {
+  delete &graph_of(exec);
+  return kSuccess;
+}
+Status graph_destroy(Graph graph) {
+  delete &graph_of(graph);
+  return kSuccess;
+}
+Status graph_print(Graph graph, const char* path, unsigned) {
+  std::ofstream file(path);
+  file << "digraph graph_1 {\n";
+  const auto& nodes = graph_of(graph)->nodes;
+  for (size_t i = 0; i < nodes.size(); i++) {
+    file << "  node_" << i << " [label=\"" << nodes[i].name << "\"];\n";
+    for (const size_t earlier : nodes[i].after)
+      file << "  node_" << earlier << " -> node_" << i << ";\n";
+  }
+  file << "}\n";
+  return file ? kSuccess : kInvalidValue;
+}
+
 constexpr DeviceApi kApi{
     .init = init,
     .driver_version = driver_version,
@@ -321,6 +437,16 @@ constexpr DeviceApi kApi{
     .release = release,
     .host_allocate = host_allocate,
     .host_release = host_release,
+    .host_register = host_register,
+    .host_unregister = host_unregister,
+    .granularity = granularity,
+    .reserve = reserve,
+    .unreserve = unreserve,
+    .memory_create = memory_create,
+    .memory_destroy = memory_destroy,
+    .map = map,
+    .unmap = unmap,
+    .set_access = set_access,
     .stream_create = stream_create,
     .stream_query = stream_query,
     .stream_synchronize = stream_synchronize,
@@ -334,6 +460,16 @@ constexpr DeviceApi kApi{
     .copy = copy,
     .copy_peer = copy_peer,
     .fill = fill,
+    .capture_begin = capture_begin,
+    .capture_end = capture_end,
+    .capture_info = capture_info,
+    .capture_exchange_mode = capture_exchange_mode,
+    .graph_nodes = graph_nodes,
+    .graph_instantiate = graph_instantiate,
+    .graph_launch = graph_launch,
+    .graph_exec_destroy = graph_exec_destroy,
+    .graph_destroy = graph_destroy,
+    .graph_print = graph_print,
 };
 
 }  // namespace
@@ -374,6 +510,7 @@ int64_t taeda_sim_count(const char* what) {
     if (name == "copies") count = counters.copies;
     if (name == "synchronizations") count = counters.synchronizations;
     if (name == "allocations") count = counters.allocations;
+    if (name == "host_ns") count = s.host_ns();
   });
   return count;
 }
@@ -387,6 +524,38 @@ int taeda_sim_add(void* stream, void* values, int64_t n, float value) {
                for (int64_t i = 0; i < n; i++) at[i] += value;
              });
   });
+}
+
+int taeda_sim_launch(void* stream, const char* name, int64_t device_ns, const void* const* begins,
+                     const int64_t* bytes, int n, int reads) {
+  return with_simulator([&](Simulator& s) {
+    std::vector<taeda::sim::Access> accesses;
+    for (int i = 0; i < n; i++) accesses.push_back({begins[i], bytes[i], i >= reads});
+    s.launch(static_cast<taeda::cuda::StreamHandle>(stream), name, std::move(accesses), device_ns,
+             [] {});
+  });
+}
+
+void taeda_sim_host_works(const char* name, int64_t ns) {
+  with_simulator([&](Simulator& s) { s.host_works(name, ns); });
+}
+
+void taeda_sim_keep_log(int on) {
+  with_simulator([&](Simulator& s) { s.keep_log(on != 0); });
+}
+
+bool taeda_sim_write_log(const char* path) {
+  std::ofstream file(path);
+  with_simulator([&](Simulator& s) {
+    const char* separator = "[";
+    for (const taeda::sim::Record& r : s.log()) {
+      file << std::exchange(separator, ",\n") << "[\"" << r.name << "\"," << r.host_begin_ns << ','
+           << r.host_end_ns << ',' << r.stream << ',' << r.begin_ns << ',' << r.end_ns << ','
+           << r.bytes << ']';
+    }
+    file << (s.log().empty() ? "[]\n" : "]\n");
+  });
+  return static_cast<bool>(file.flush());
 }
 
 int taeda_sim_host_touches(const void* p, int64_t bytes, int writes) {

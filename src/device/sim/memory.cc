@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <iterator>
 #include <utility>
 
 #include "device/sim/failure.h"
@@ -15,8 +14,11 @@ namespace taeda::sim {
 namespace {
 
 constexpr int64_t kAlignment = 512;
+constexpr int64_t kPage = 4096;  // blocks begin on pages, which can be mapped again
 // Larger blocks are filled in part only: memory that nobody touches stays with the system.
 constexpr int64_t kMostFilled = int64_t{8} << 20;
+
+int64_t whole_pages(int64_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
 
 void* map_file(int file, int64_t bytes, int protection) {
   void* const memory =
@@ -33,7 +35,7 @@ SimMemory::SimMemory(int64_t bytes) : bytes_(bytes), file_(memfd_create("taeda-s
     throw Failure(cuda::kOutOfMemory, "simulated device: the system has no memory file");
   base_ = reinterpret_cast<uintptr_t>(map_file(file_, bytes, PROT_NONE));
   alias_ = static_cast<char*>(map_file(file_, bytes, PROT_READ | PROT_WRITE));
-  holes_[base_] = bytes;
+  free_ = AddressRanges(base_, bytes);
 }
 
 SimMemory::SimMemory(SimMemory&& other) noexcept
@@ -42,8 +44,9 @@ SimMemory::SimMemory(SimMemory&& other) noexcept
       file_(std::exchange(other.file_, -1)),
       base_(std::exchange(other.base_, 0)),
       alias_(std::exchange(other.alias_, nullptr)),
-      holes_(std::move(other.holes_)),
-      blocks_(std::move(other.blocks_)) {}
+      free_(std::move(other.free_)),
+      blocks_(std::move(other.blocks_)),
+      virtual_(std::move(other.virtual_)) {}
 
 SimMemory::~SimMemory() {
   if (file_ < 0) return;
@@ -54,12 +57,8 @@ SimMemory::~SimMemory() {
 
 uintptr_t SimMemory::allocate(int64_t bytes) {
   const int64_t size = (std::max<int64_t>(bytes, 1) + kAlignment - 1) / kAlignment * kAlignment;
-  const auto hole = std::find_if(holes_.begin(), holes_.end(),
-                                 [&](const auto& entry) { return entry.second >= size; });
-  if (hole == holes_.end()) return 0;
-  const auto [address, length] = *hole;
-  holes_.erase(hole);
-  if (length > size) holes_[address + static_cast<uintptr_t>(size)] = length - size;
+  const uintptr_t address = free_.take(whole_pages(size));
+  if (!address) return 0;
   blocks_[address] = size;
   used_ += size;
   std::memset(alias(address), 0xff, static_cast<size_t>(std::min(size, kMostFilled)));
@@ -69,25 +68,23 @@ uintptr_t SimMemory::allocate(int64_t bytes) {
 bool SimMemory::release(uintptr_t address) {
   const auto block = blocks_.find(address);
   if (block == blocks_.end()) return false;
-  int64_t size = block->second;
+  const int64_t size = block->second;
   blocks_.erase(block);
   used_ -= size;
   fallocate(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(address - base_),
-            size);
-  auto hole = holes_.emplace(address, size).first;
-  if (const auto next = std::next(hole);
-      next != holes_.end() && hole->first + static_cast<uintptr_t>(hole->second) == next->first) {
-    hole->second += next->second;
-    holes_.erase(next);
-  }
-  if (hole != holes_.begin()) {
-    const auto previous = std::prev(hole);
-    if (previous->first + static_cast<uintptr_t>(previous->second) == hole->first) {
-      previous->second += hole->second;
-      holes_.erase(hole);
-    }
-  }
+            whole_pages(size));
+  free_.give(address, whole_pages(size));
   return true;
+}
+
+VirtualMemory& SimMemory::addresses() {
+  if (!virtual_) virtual_ = std::make_unique<VirtualMemory>();
+  return *virtual_;
+}
+
+bool SimMemory::map(uintptr_t address, int64_t bytes, uintptr_t block) {
+  return virtual_ && block_bytes(block) >= bytes &&
+         virtual_->map(address, bytes, file_, static_cast<int64_t>(block - base_));
 }
 
 int64_t SimMemory::block_bytes(uintptr_t address) const {
@@ -96,6 +93,7 @@ int64_t SimMemory::block_bytes(uintptr_t address) const {
 }
 
 bool SimMemory::holds(uintptr_t begin, int64_t bytes) const {
+  if (!in_file(begin)) return virtual_ && virtual_->holds(begin, bytes);
   auto block = blocks_.upper_bound(begin);
   if (block == blocks_.begin()) return false;
   --block;

@@ -7,6 +7,10 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
+
+#include "device/sim/address_ranges.h"
+#include "device/sim/virtual_memory.h"
 
 namespace taeda::sim {
 
@@ -24,23 +28,36 @@ class SimMemory {
   bool release(uintptr_t address);
   // The size of the block that begins at `address`; 0 for others.
   int64_t block_bytes(uintptr_t address) const;
-  // Whether the whole range lies in one block.
+  // Whether the whole range lies in one block, or is mapped.
   bool holds(uintptr_t begin, int64_t bytes) const;
   bool owns(uintptr_t address) const {
-    return address >= base_ && address < base_ + static_cast<uintptr_t>(bytes_);
+    return in_file(address) || (virtual_ && virtual_->owns(address));
   }
   // Where the bytes that the program calls `address` can be read and written.
-  char* alias(uintptr_t address) const { return alias_ + (address - base_); }
+  char* alias(uintptr_t address) const {
+    return in_file(address) ? alias_ + (address - base_) : virtual_->alias(address);
+  }
+
+  // Addresses that memory is mapped behind: blocks of allocate() stand for the memory.
+  VirtualMemory& addresses();
+  // False where `block` is none, or the addresses are not free.
+  bool map(uintptr_t address, int64_t bytes, uintptr_t block);
 
   int64_t bytes() const { return bytes_; }
   int64_t bytes_free() const { return bytes_ - used_; }
 
  private:
+  bool in_file(uintptr_t address) const {
+    return address >= base_ && address < base_ + static_cast<uintptr_t>(bytes_);
+  }
+
   int64_t bytes_ = 0, used_ = 0;
   int file_ = -1;
   uintptr_t base_ = 0;
   char* alias_ = nullptr;
-  std::map<uintptr_t, int64_t> holes_, blocks_;  // address -> bytes
+  AddressRanges free_;
+  std::map<uintptr_t, int64_t> blocks_;     // address -> bytes
+  std::unique_ptr<VirtualMemory> virtual_;  // made when it is first asked for
 };
 
 }  // namespace taeda::sim

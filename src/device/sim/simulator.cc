@@ -81,7 +81,10 @@ void Simulator::check_alive() const {
 
 uintptr_t Simulator::allocate(int64_t bytes) {
   check_alive();
+  forbid_while_capturing();
   counters_.allocations++;
+  host_ns_ += kAllocateNs;
+  note_host("cudaMalloc", host_ns_ - kAllocateNs, bytes);
   if (bytes <= 0) throw Failure(cuda::kInvalidValue, "invalid argument");
   const uintptr_t address = fail_allocation_ > 0 && --fail_allocation_ == 0
                                 ? 0
@@ -91,14 +94,18 @@ uintptr_t Simulator::allocate(int64_t bytes) {
 }
 
 void Simulator::release(uintptr_t address) {
+  forbid_while_capturing();
   for (size_t i = 0; i < devices_.size(); i++) {
     SimMemory& memory = devices_[i].memory;
     const int64_t bytes = memory.block_bytes(address);
     if (!bytes) continue;
+    const int64_t begin_ns = host_ns_;
     // cuMemFree waits for all work that may use the memory, whichever device it runs on.
     for (int device = 0; device < devices(); device++) finish_device(device);
     races_.forget(address, address + static_cast<uintptr_t>(bytes));
     memory.release(address);
+    host_ns_ += kReleaseNs;
+    note_host("cudaFree", begin_ns, bytes);
     return;
   }
   throw Failure(cuda::kInvalidValue, "invalid argument");
@@ -106,6 +113,7 @@ void Simulator::release(uintptr_t address) {
 
 void* Simulator::host_allocate(int64_t bytes) {
   check_alive();
+  forbid_while_capturing();
   void* memory = nullptr;
   if (bytes <= 0 || posix_memalign(&memory, 4096, static_cast<size_t>(bytes)) != 0)
     throw Failure(cuda::kOutOfMemory, "out of memory");
@@ -120,6 +128,22 @@ void Simulator::host_release(void* memory) {
   races_.forget(block->first, block->first + static_cast<uintptr_t>(block->second));
   pinned_.erase(block);
   std::free(memory);
+}
+
+void Simulator::register_host(void* memory, int64_t bytes) {
+  check_alive();
+  forbid_while_capturing();
+  if (bytes <= 0 || pinned(reinterpret_cast<uintptr_t>(memory)))
+    throw Failure(cuda::kInvalidValue, "invalid argument");
+  pinned_[reinterpret_cast<uintptr_t>(memory)] = bytes;
+}
+
+void Simulator::unregister_host(void* memory) {
+  const auto block = pinned_.find(reinterpret_cast<uintptr_t>(memory));
+  if (block == pinned_.end()) throw Failure(cuda::kInvalidValue, "invalid argument");
+  for (int device = 0; device < devices(); device++) finish_device(device);
+  races_.forget(block->first, block->first + static_cast<uintptr_t>(block->second));
+  pinned_.erase(block);
 }
 
 // --- the order of work ---
@@ -184,6 +208,7 @@ cuda::StreamHandle Simulator::create_stream(int priority) {
 bool Simulator::query_stream(cuda::StreamHandle stream) {
   check_alive();
   const size_t i = find(stream);
+  forbid_on(captured(i), cuda::kCaptureUnsupported);
   if (streams_[i]->queue.empty()) {
     streams_[kHost]->clock.join(streams_[i]->clock);
     return true;
@@ -195,6 +220,7 @@ bool Simulator::query_stream(cuda::StreamHandle stream) {
 void Simulator::synchronize(cuda::StreamHandle stream) {
   check_alive();
   const size_t i = find(stream);
+  forbid_on(captured(i), cuda::kCaptureUnsupported);
   const Stream& s = *streams_[i];
   host_waits(i, s.queued, s.clock, s.busy_until_ns);
   check_alive();
@@ -202,6 +228,9 @@ void Simulator::synchronize(cuda::StreamHandle stream) {
 
 void Simulator::synchronize_device() {
   check_alive();
+  for (const auto& capture : captures_)
+    if (streams_[capture->origin()]->device == current_device())
+      forbid_on(capture, cuda::kCaptureUnsupported);
   finish_device(current_device());
   check_alive();
 }
@@ -210,7 +239,17 @@ void Simulator::wait(cuda::StreamHandle stream, cuda::EventHandle event) {
   check_alive();
   const Event& e = find(event);
   const size_t i = find(stream);
-  if (e.tick == 0 || e.stream == i) return;  // nothing was recorded, or the order is there anyway
+  const auto own = captured(i), events = e.capture.lock();
+  if (events && events != own) {
+    // The stream joins the capture, unless its work is captured elsewhere.
+    forbid_on(own, cuda::kCaptureIsolation);
+    return events->wait(i, e.nodes);
+  }
+  if (events) return own->wait(i, e.nodes);
+  if (e.captured) forbid_captured(e);
+  if (e.tick == 0) return;  // nothing was recorded
+  forbid_on(own, cuda::kCaptureIsolation);
+  if (e.stream == i) return;  // the order is there anyway
   Stream& s = *streams_[i];
   s.clock.join(e.clock);
   s.queued = s.clock.advance(i);
@@ -242,6 +281,14 @@ void Simulator::record(cuda::EventHandle event, cuda::StreamHandle stream) {
   const size_t i = find(stream);
   const Stream& s = *streams_[i];
   if (s.device != e.device) throw Failure(cuda::kInvalidHandle, "invalid resource handle");
+  const auto capture = captured(i);
+  e.capture = capture;
+  e.captured = capture != nullptr;
+  if (capture) {
+    e.nodes = capture->last(i);
+    e.tick = 0;
+    return;
+  }
   e.stream = i;
   e.tick = s.queued;
   e.clock = s.clock;
@@ -251,6 +298,8 @@ void Simulator::record(cuda::EventHandle event, cuda::StreamHandle stream) {
 bool Simulator::query(cuda::EventHandle event) {
   check_alive();
   const Event& e = find(event);
+  forbid_captured(e);
+  forbid_while_capturing();
   if (e.tick <= streams_[e.stream]->done) {
     streams_[kHost]->clock.join(e.clock);
     return true;
@@ -262,6 +311,8 @@ bool Simulator::query(cuda::EventHandle event) {
 void Simulator::synchronize(cuda::EventHandle event) {
   check_alive();
   const Event& e = find(event);
+  forbid_captured(e);
+  forbid_while_capturing();
   if (e.tick > 0) host_waits(e.stream, e.tick, e.clock, e.ns);
   check_alive();
 }
@@ -294,6 +345,14 @@ void Simulator::enqueue(size_t stream, std::string name, const std::vector<Acces
                         int64_t device_ns, std::function<void()> run) {
   check_alive();
   for (const Access& access : accesses) check_access(access);
+  if (const auto capture = captured(stream)) {
+    host_ns_ += kLaunchNs;
+    if (capture->invalid()) throw Failure(cuda::kCaptureInvalidated, "the capture has ended");
+    const std::string race =
+        capture->add(stream, {std::move(name), accesses, device_ns, std::move(run), {}});
+    if (!race.empty()) throw Failure(kRace, race);
+    return;
+  }
   Stream& s = *streams_[stream];
   if (s.queue.size() >= kQueueLimit) step(stream);
   host_ns_ += kLaunchNs;
@@ -303,7 +362,11 @@ void Simulator::enqueue(size_t stream, std::string name, const std::vector<Acces
       Operation{std::move(name),
                 "stream " + std::to_string(stream) + " of device " + std::to_string(s.device),
                 stream, s.queued});
-  s.busy_until_ns = std::max(host_ns_, s.busy_until_ns) + device_ns;
+  const int64_t begin_ns = std::max(host_ns_, s.busy_until_ns);
+  s.busy_until_ns = begin_ns + device_ns;
+  if (logging_)
+    log_.push_back({operation->name, host_ns_ - kLaunchNs, host_ns_, stream, s.device, begin_ns,
+                    s.busy_until_ns, 0});
   if (fail_launch_ > 0 && --fail_launch_ == 0) run = [this] { lost_ = true; };
   // A race leaves a piece that does nothing: the stream's numbers have no gaps.
   s.queue.push_back({[] {}, 0, 0, s.queued});
@@ -338,6 +401,7 @@ void Simulator::copy(void* to, const void* from, int64_t bytes, cuda::StreamHand
 
 // The driver has taken the bytes when the call returns.
 void Simulator::copy_from_pageable(char* to, const char* from, int64_t bytes, size_t stream) {
+  forbid_on(captured(stream), cuda::kCaptureUnsupported);
   auto staged = std::make_shared<std::vector<char>>(from, from + bytes);
   enqueue(stream, "copy to the device", {{to, bytes, true}}, kCopyNs + bytes / kCopyBytesPerNs,
           [to = alias(to), staged] { std::memcpy(to, staged->data(), staged->size()); });
@@ -345,6 +409,7 @@ void Simulator::copy_from_pageable(char* to, const char* from, int64_t bytes, si
 
 // The bytes are there when the call returns.
 void Simulator::copy_to_pageable(char* to, const char* from, int64_t bytes, size_t stream) {
+  forbid_on(captured(stream), cuda::kCaptureUnsupported);
   enqueue(stream, "copy to the host", {{from, bytes, false}}, kCopyNs + bytes / kCopyBytesPerNs,
           [to, from = alias(from), bytes] { std::memcpy(to, from, static_cast<size_t>(bytes)); });
   const Stream& s = *streams_[stream];
@@ -358,6 +423,20 @@ void Simulator::fill(void* to, unsigned char value, int64_t bytes, cuda::StreamH
           [to = alias(static_cast<char*>(to)), value, bytes] {
             std::memset(to, value, static_cast<size_t>(bytes));
           });
+}
+
+void Simulator::keep_log(bool on) {
+  logging_ = on;
+  if (on) log_.clear();
+}
+
+void Simulator::note_host(const char* name, int64_t begin_ns, int64_t bytes) {
+  if (logging_) log_.push_back({name, begin_ns, host_ns_, 0, current_device(), 0, 0, bytes});
+}
+
+void Simulator::host_works(const std::string& name, int64_t ns) {
+  host_ns_ += ns;
+  if (logging_) log_.push_back({name, host_ns_ - ns, host_ns_});
 }
 
 void Simulator::host_touches(const void* p, int64_t bytes, bool writes) {
