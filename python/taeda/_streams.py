@@ -105,8 +105,10 @@ class Stream:
             _C._cuda_stream_synchronize(self.device_index, self.stream_id)
 
     def is_capturing(self) -> bool:
-        """False: work is not captured into graphs."""
-        return False
+        """Whether its work is captured into a graph (`torch.cuda.graph`)."""
+        return self._type == "cuda" and _C._cuda_stream_is_capturing(
+            self.device_index, self.stream_id
+        )
 
     def wait_event(self, event: Event) -> None:
         """What is queued from now on waits for the event."""

@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 
+#include "device/graph.h"
 #include "taeda/error.h"
 #include "taeda/warning.h"
 
@@ -125,7 +126,10 @@ Context primary_context(int device) {
   return make_context(device);
 }
 
-void synchronize_device(int device) { check(use_device(device).synchronize_context()); }
+void synchronize_device(int device) {
+  forbid_while_capturing(Stream::current(device), "torch.cuda.synchronize");
+  check(use_device(device).synchronize_context());
+}
 
 namespace {
 

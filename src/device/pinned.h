@@ -9,4 +9,7 @@ namespace taeda::cuda {
 // waits until the stream's work of now has ended.
 void record_pinned_use(const void* address, Stream stream);
 
+// Blocks that were released while work was captured wait for their streams from now on.
+void release_pinned_after_capture();
+
 }  // namespace taeda::cuda

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "device/device.h"
+#include "device/graph.h"
 #include "taeda/error.h"
 
 namespace taeda::cuda {
@@ -82,13 +83,17 @@ int Stream::priority() const {
 }
 
 bool Stream::query() const {
+  forbid_while_capturing(*this, "Stream.query");
   const Status status = use_device(device).stream_query(handle());
   if (status == kNotReady) return false;
   check(status);
   return true;
 }
 
-void Stream::synchronize() const { check(use_device(device).stream_synchronize(handle())); }
+void Stream::synchronize() const {
+  forbid_while_capturing(*this, "Stream.synchronize");
+  check(use_device(device).stream_synchronize(handle()));
+}
 
 void Stream::wait(const Event& event) const {
   if (event.recorded()) check(use_device(device).stream_wait(handle(), event.handle(), 0));
@@ -141,6 +146,7 @@ void Event::record(Stream stream) {
 
 bool Event::query() const {
   if (!handle_) return true;
+  forbid_while_capturing(Stream::current(device_), "Event.query");
   const Status status = use_device(device_).event_query(handle_);
   if (status == kNotReady) return false;
   check(status);
@@ -148,7 +154,9 @@ bool Event::query() const {
 }
 
 void Event::synchronize() const {
-  if (handle_) check(use_device(device_).event_synchronize(handle_));
+  if (!handle_) return;
+  forbid_while_capturing(Stream::current(device_), "Event.synchronize");
+  check(use_device(device_).event_synchronize(handle_));
 }
 
 float Event::elapsed_ms(const Event& end) const {

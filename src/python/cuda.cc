@@ -6,25 +6,11 @@
 #include "device/device.h"
 #include "device/memory.h"
 #include "device/stream.h"
+#include "python/cuda.h"
 #include "python/memory_dicts.h"
-#include "python/module.h"
 
 namespace taeda::python {
 namespace {
-
-// The arguments of a function as C++ values, by PyArg_ParseTuple's format.
-template <class... Values>
-void parse(PyObject* args, const char* format, Values*... values) {
-  if (!PyArg_ParseTuple(args, format, values...)) throw PythonError();
-}
-
-// A function of the module: `body(args)` gives a new reference.
-template <PyObject* (*body)(PyObject* args)>
-PyObject* function(PyObject*, PyObject* args) {
-  TD_PYTHON_TRY
-  return body(args);
-  TD_PYTHON_CATCH(nullptr)
-}
 
 int device_argument(PyObject* args) {
   int device = 0;
@@ -38,8 +24,6 @@ cuda::Stream stream_argument(PyObject* args) {
   parse(args, "iL", &device, &id);
   return {device, id};
 }
-
-PyObject* none() { Py_RETURN_NONE; }
 
 // --- devices ---
 
@@ -146,15 +130,6 @@ PyObject* stream_handle(PyObject* args) {
   return PyLong_FromVoidPtr(stream_argument(args).handle());
 }
 
-// Functions that give the GIL away return null for None: it may only be touched once it is back.
-template <PyObject* (*body)(PyObject* args)>
-PyObject* waiting(PyObject*, PyObject* args) {
-  TD_PYTHON_TRY
-  body(args);
-  Py_RETURN_NONE;
-  TD_PYTHON_CATCH(nullptr)
-}
-
 // --- events ---
 
 struct EventObject {
@@ -251,64 +226,6 @@ PyType_Slot event_slots[] = {
 PyType_Spec event_spec = {"taeda._C._CudaEventBase", sizeof(EventObject), 0,
                           Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, event_slots};
 
-// --- memory ---
-
-PyObject* memory_stats(PyObject* args) {
-  const int device = device_argument(args);
-  PyRef dict = stats_dict(cuda::memory_stats(device));
-  set_int(dict.get(), "limit_bytes", cuda::memory_limit(device));
-  return dict.release();
-}
-PyObject* memory_snapshot(PyObject* args) {
-  return snapshot_list(cuda::memory_snapshot(device_argument(args))).release();
-}
-PyObject* reset_peak_stats(PyObject* args) {
-  cuda::reset_peak_stats(device_argument(args));
-  return none();
-}
-PyObject* reset_accumulated_stats(PyObject* args) {
-  cuda::reset_accumulated_stats(device_argument(args));
-  return none();
-}
-PyObject* empty_cache(PyObject* args) {
-  cuda::empty_cache(device_argument(args));
-  return none();
-}
-PyObject* set_memory_limit(PyObject* args) {
-  int device = 0;
-  long long bytes = 0;
-  parse(args, "iL", &device, &bytes);
-  cuda::set_memory_limit(device, bytes);
-  return none();
-}
-PyObject* allocate(PyObject* args) {
-  long long bytes = 0, stream = 0;
-  int device = 0;
-  parse(args, "LiL", &bytes, &device, &stream);
-  const cuda::StreamGuard guard({device, stream});
-  return PyLong_FromVoidPtr(cuda::allocate(bytes, device));
-}
-PyObject* release(PyObject* args) {
-  unsigned long long address = 0;
-  int device = 0;
-  parse(args, "Ki", &address, &device);
-  cuda::release(reinterpret_cast<void*>(address), device);
-  return none();
-}
-PyObject* pinned_stats(PyObject*) {
-  const cuda::PinnedStats stats = cuda::pinned_stats();
-  PyRef dict = PyRef::check(PyDict_New());
-  set_int(dict.get(), "allocated_bytes", stats.allocated_bytes);
-  set_int(dict.get(), "reserved_bytes", stats.reserved_bytes);
-  set_int(dict.get(), "allocations", stats.allocations);
-  set_int(dict.get(), "driver_allocations", stats.driver_allocations);
-  return dict.release();
-}
-PyObject* empty_pinned_cache(PyObject*) {
-  cuda::empty_pinned_cache();
-  return none();
-}
-
 PyMethodDef functions[] = {
     {"_cuda_device_count", function<device_count>, METH_NOARGS, nullptr},
     {"_cuda_is_initialized", function<is_initialized>, METH_NOARGS, nullptr},
@@ -329,16 +246,6 @@ PyMethodDef functions[] = {
     {"_cuda_stream_synchronize", waiting<stream_synchronize>, METH_VARARGS, nullptr},
     {"_cuda_stream_priority", function<stream_priority>, METH_VARARGS, nullptr},
     {"_cuda_stream_handle", function<stream_handle>, METH_VARARGS, nullptr},
-    {"_cuda_memory_stats", function<memory_stats>, METH_VARARGS, nullptr},
-    {"_cuda_memory_snapshot", function<memory_snapshot>, METH_VARARGS, nullptr},
-    {"_cuda_reset_peak_stats", function<reset_peak_stats>, METH_VARARGS, nullptr},
-    {"_cuda_reset_accumulated_stats", function<reset_accumulated_stats>, METH_VARARGS, nullptr},
-    {"_cuda_empty_cache", function<empty_cache>, METH_VARARGS, nullptr},
-    {"_cuda_set_memory_limit", function<set_memory_limit>, METH_VARARGS, nullptr},
-    {"_cuda_allocate", function<allocate>, METH_VARARGS, nullptr},
-    {"_cuda_release", function<release>, METH_VARARGS, nullptr},
-    {"_cuda_pinned_stats", function<pinned_stats>, METH_NOARGS, nullptr},
-    {"_cuda_empty_pinned_cache", function<empty_pinned_cache>, METH_NOARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
 
@@ -346,6 +253,8 @@ PyMethodDef functions[] = {
 
 void add_cuda(PyObject* module) {
   check_status(PyModule_AddFunctions(module, functions));
+  add_cuda_memory(module);
+  add_cuda_graphs(module);
   event_type = add_type(module, "_CudaEventBase", &event_spec);
 }
 

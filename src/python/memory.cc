@@ -23,20 +23,56 @@ void set_address(PyObject* dict, const void* address) {
   set_item(dict, "address", PyLong_FromVoidPtr(const_cast<void*>(address)));
 }
 
-PyObject* level(const MemoryStats::Level& l) {
-  return Py_BuildValue("{sLsLsLsL}", "current", static_cast<long long>(l.current), "peak",
-                       static_cast<long long>(l.peak), "allocated", static_cast<long long>(l.added),
-                       "freed", static_cast<long long>(l.freed));
-}
-
 }  // namespace
 
 void set_int(PyObject* dict, const char* key, int64_t value) {
   set_item(dict, key, PyLong_FromLongLong(value));
 }
 
+PyRef level_dict(const MemoryStats::Level& l) {
+  return PyRef::check(Py_BuildValue("{sLsLsLsL}", "current", static_cast<long long>(l.current),
+                                    "peak", static_cast<long long>(l.peak), "allocated",
+                                    static_cast<long long>(l.added), "freed",
+                                    static_cast<long long>(l.freed)));
+}
+
+PyRef levels_dict(const MemoryStats::Levels& levels) {
+  PyRef dict = PyRef::check(PyDict_New());
+  set_item(dict.get(), "all", level_dict(levels).release());
+  set_item(dict.get(), "small_pool", level_dict(levels.small_pool).release());
+  set_item(dict.get(), "large_pool", level_dict(levels.large_pool).release());
+  return dict;
+}
+
+PyRef cuda_stats_dict(const MemoryStats& stats) {
+  PyRef dict = PyRef::check(PyDict_New());
+  const std::pair<const char*, const MemoryStats::Levels*> levels[] = {
+      {"allocation", &stats.blocks},
+      {"segment", &stats.segments},
+      {"active", &stats.active_blocks},
+      {"inactive_split", &stats.inactive_split},
+      {"allocated_bytes", &stats.allocated_bytes},
+      {"reserved_bytes", &stats.reserved_bytes},
+      {"active_bytes", &stats.active_bytes},
+      {"inactive_split_bytes", &stats.inactive_split_bytes},
+      {"requested_bytes", &stats.requested_bytes},
+  };
+  for (const auto& [name, level] : levels)
+    set_item(dict.get(), name, levels_dict(*level).release());
+  set_item(dict.get(), "oversize_allocations", level_dict(stats.oversize_blocks).release());
+  set_item(dict.get(), "oversize_segments", level_dict(stats.oversize_segments).release());
+  set_int(dict.get(), "num_alloc_retries", stats.collections);
+  set_int(dict.get(), "num_ooms", stats.out_of_memory);
+  set_int(dict.get(), "num_sync_all_streams", stats.waits);
+  set_int(dict.get(), "num_device_alloc", stats.device_allocations);
+  set_int(dict.get(), "num_device_free", stats.device_releases);
+  set_int(dict.get(), "num_oom_rejections", stats.rejected);
+  return dict;
+}
+
 PyRef stats_dict(const MemoryStats& stats) {
   PyRef dict = PyRef::check(PyDict_New());
+  const auto level = [](const MemoryStats::Level& l) { return level_dict(l).release(); };
   set_item(dict.get(), "allocation", level(stats.blocks));
   set_item(dict.get(), "segment", level(stats.segments));
   set_item(dict.get(), "allocated_bytes", level(stats.allocated_bytes));
@@ -48,6 +84,58 @@ PyRef stats_dict(const MemoryStats& stats) {
   set_int(dict.get(), "num_device_alloc", stats.device_allocations);
   set_int(dict.get(), "num_device_free", stats.device_releases);
   return dict;
+}
+
+PyRef frames_list(const MemoryContext* context) {
+  PyRef list = PyRef::check(PyList_New(0));
+  if (!context) return list;
+  for (const auto& frame : context->frames()) {
+    const PyRef item =
+        PyRef::check(Py_BuildValue("{sssiss}", "filename", frame.file.c_str(), "line", frame.line,
+                                   "name", frame.function.c_str()));
+    check_status(PyList_Append(list.get(), item.get()));
+  }
+  return list;
+}
+
+namespace {
+
+const char* action_name(MemoryEvent::Action action) {
+  static constexpr const char* kNames[] = {
+      "alloc",        "free_requested", "free_completed", "segment_alloc",
+      "segment_free", "segment_map",    "segment_unmap",  "oom",
+      "snapshot"};
+  return kNames[static_cast<size_t>(action)];
+}
+
+PyObject* event_dict(const MemoryEvent& event) {
+  PyRef dict = PyRef::check(PyDict_New());
+  set_item(dict.get(), "action", PyUnicode_FromString(action_name(event.action)));
+  if (event.action == MemoryEvent::Action::kOutOfMemory)
+    set_int(dict.get(), "device_free", event.device_free_bytes);
+  else
+    set_item(dict.get(), "addr", PyLong_FromVoidPtr(const_cast<void*>(event.address)));
+  set_int(dict.get(), "size", event.bytes);
+  set_int(dict.get(), "stream", event.stream);
+  set_int(dict.get(), "time_us", event.time_us);
+  set_item(dict.get(), "frames", frames_list(event.context.get()).release());
+  set_item(dict.get(), "compile_context", PyUnicode_FromString("N/A"));
+  set_item(dict.get(), "user_metadata", PyUnicode_FromString(""));
+  set_item(dict.get(), "segment_pool_id",
+           Py_BuildValue("(LL)", static_cast<long long>(event.pool.first),
+                         static_cast<long long>(event.pool.second)));
+  return dict.release();
+}
+
+}  // namespace
+
+PyRef history_list(const std::vector<MemoryEvent>& events) {
+  PyRef list = PyRef::check(PyList_New(0));
+  for (const MemoryEvent& event : events) {
+    const PyRef item = PyRef::check(event_dict(event));
+    check_status(PyList_Append(list.get(), item.get()));
+  }
+  return list;
 }
 
 namespace {
@@ -70,24 +158,36 @@ PyObject* block_dict(const BlockInfo& block) {
                             : block.state == BlockInfo::State::kAllocated ? "active_allocated"
                                                                           : "active_pending_free";
   set_item(dict.get(), "state", PyUnicode_FromString(state));
+  set_item(dict.get(), "frames", frames_list(block.context.get()).release());
   return dict.release();
 }
 
 PyObject* segment_dict(const SegmentInfo& segment) {
   PyRef dict = PyRef::check(PyDict_New());
   PyRef blocks = PyRef::check(PyList_New(0));
-  int64_t allocated = 0;
+  int64_t allocated = 0, active = 0, requested = 0;
   for (const BlockInfo& block : segment.blocks) {
     const PyRef item = PyRef::check(block_dict(block));
     check_status(PyList_Append(blocks.get(), item.get()));
     if (block.state == BlockInfo::State::kAllocated) allocated += block.bytes;
+    if (block.state != BlockInfo::State::kFree) {
+      active += block.bytes;
+      requested += block.requested_bytes;
+    }
   }
   set_address(dict.get(), segment.address);
   set_int(dict.get(), "total_size", segment.bytes);
   set_int(dict.get(), "allocated_size", allocated);
+  set_int(dict.get(), "active_size", active);
+  set_int(dict.get(), "requested_size", requested);
   set_int(dict.get(), "stream", segment.stream);
   set_item(dict.get(), "segment_type",
            PyUnicode_FromString(segment.small_pool ? "small" : "large"));
+  set_item(dict.get(), "segment_pool_id",
+           Py_BuildValue("(LL)", static_cast<long long>(segment.pool.first),
+                         static_cast<long long>(segment.pool.second)));
+  set_item(dict.get(), "is_expandable", PyBool_FromLong(segment.expandable));
+  set_item(dict.get(), "frames", PyList_New(0));
   check_status(PyDict_SetItemString(dict.get(), "blocks", blocks.get()));
   return dict.release();
 }

@@ -5,6 +5,7 @@
 #include "core/host_copy.h"
 #include "core/shared_memory.h"
 #include "core/sparse.h"
+#include "device/graph.h"
 #include "device/memory.h"
 #include "op/alias.h"
 #include "op/clone.h"
@@ -142,6 +143,12 @@ TD_METHOD(is_set_to, {"tensor", Kind::kTensor}) {
 
 // --- values ---
 
+// A graph that is being captured has no values yet; AcceleratorError names who asked.
+void needs_values(const Tensor& x, const char* who) {
+  if (x.device().type == DeviceType::kCUDA)
+    cuda::forbid_while_capturing(cuda::Stream::current(x.device().index), who);
+}
+
 TD_METHOD(item) {
   const Tensor& x = a.tensor(0);
   TD_CHECK(x.numel() == 1,
@@ -149,6 +156,7 @@ TD_METHOD(item) {
            "tolist() all of them",
            x.numel());
   leaves_trace("a Python number");
+  needs_values(x, "Tensor.item");
   return wrap(x.item_scalar());
 }
 
@@ -222,6 +230,7 @@ PyObject* tolist(PyObject* self, PyObject*) {
   leaves_trace("a Python list");
   TD_CHECK(!tensor_of(self).is_sparse(),
            "Cannot access data pointer of Tensor that doesn't have storage");
+  needs_values(tensor_of(self), "Tensor.tolist");
   const Tensor x = host_copy(tensor_of(self));
   const char* data = static_cast<const char*>(x.data_ptr());
   if (x.dim() == 0) return kReaders[static_cast<int>(x.dtype())].number(data);

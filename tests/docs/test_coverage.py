@@ -46,9 +46,9 @@ def test_what_is_there_counts(lookup, name):
 @pytest.mark.parametrize(
     "name",
     [
-        "cuda.MemPool",
-        "cuda.CUDAGraph",
-        "cuda.graph",
+        "cuda.CUDAPluggableAllocator",
+        "cuda.GreenContext",
+        "cuda.change_current_allocator",
         "cuda.utilization",
         "accelerator.Graph",
         "zz",

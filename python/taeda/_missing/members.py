@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 _QUANTIZATION = "taeda has no quantized tensors; train and run in bfloat16 instead"
-_GRAPHS = "taeda captures no work into CUDA graphs; call the function"
-_POOLS = "taeda has one pool of memory a device; leave the allocator as it is"
+_GRAPHS = "taeda works in the primary context; use torch.cuda.Stream and torch.cuda.graph"
+_POOLS = "taeda has one allocator of device memory; see TAEDA_CUDA_ALLOC_CONF for its options"
 _COPIES = "taeda does not call NCCL; use torch.nn.parallel.comm, or Tensor.to"
 _TUNABLE = "taeda chooses its kernels itself; leave tuning off"
 _LIBRARIES = "taeda does not call NVIDIA's or AMD's libraries; leave the choice out"
@@ -133,21 +133,13 @@ MODULES = {
             "broadcast broadcast_coalesced gather reduce_add reduce_add_coalesced scatter",
         ),
     ),
-    "torch.cuda.graphs": (
-        _GRAPHS,
-        _as_in(
-            "torch.cuda",
-            "CUDAGraph graph graph_pool_handle is_current_stream_capturing make_graphed_callables",
-        ),
-    ),
     "torch.cuda.green_contexts": (_GRAPHS, "GreenContext=torch.cuda.GreenContext"),
     "torch.cuda.memory": (
         _POOLS,
         _as_in(
             "torch.cuda",
-            "CUDAPluggableAllocator MemPool caching_allocator_disabled caching_allocator_enable "
-            "change_current_allocator reset_accumulated_host_memory_stats "
-            "reset_peak_host_memory_stats use_mem_pool",
+            "CUDAPluggableAllocator caching_allocator_disabled caching_allocator_enable "
+            "change_current_allocator",
         ),
     ),
     "torch.cuda.nccl": (

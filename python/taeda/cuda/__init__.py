@@ -34,7 +34,15 @@ from taeda.cuda._devices import (
 )
 from taeda.cuda._devices import device_index as _get_device_index  # noqa: F401
 from taeda.cuda._devices import init as _lazy_init  # noqa: F401
+from taeda.cuda.graphs import (
+    CUDAGraph,
+    graph,
+    graph_pool_handle,
+    is_current_stream_capturing,
+    make_graphed_callables,
+)
 from taeda.cuda.memory import (
+    MemPool,
     caching_allocator_alloc,
     caching_allocator_delete,
     empty_cache,
@@ -54,11 +62,14 @@ from taeda.cuda.memory import (
     memory_stats,
     memory_stats_as_nested_dict,
     memory_summary,
+    reset_accumulated_host_memory_stats,
     reset_accumulated_memory_stats,
     reset_max_memory_allocated,
     reset_max_memory_cached,
+    reset_peak_host_memory_stats,
     reset_peak_memory_stats,
     set_per_process_memory_fraction,
+    use_mem_pool,
 )
 from taeda.cuda.random import (
     get_rng_state,
@@ -117,6 +128,8 @@ __all__ = [
     "get_rng_state_all",
     "get_stream_from_external",
     "graph",
+    "graph_pool_handle",
+    "graphs",
     "host_memory_stats",
     "host_memory_stats_as_nested_dict",
     "init",
@@ -128,6 +141,7 @@ __all__ = [
     "is_initialized",
     "is_tf32_supported",
     "list_gpu_processes",
+    "make_graphed_callables",
     "manual_seed",
     "manual_seed_all",
     "max_memory_allocated",
@@ -144,9 +158,11 @@ __all__ = [
     "memory_summary",
     "nvtx",
     "random",
+    "reset_accumulated_host_memory_stats",
     "reset_accumulated_memory_stats",
     "reset_max_memory_allocated",
     "reset_max_memory_cached",
+    "reset_peak_host_memory_stats",
     "reset_peak_memory_stats",
     "seed",
     "seed_all",
@@ -158,6 +174,7 @@ __all__ = [
     "stream",
     "streams",
     "synchronize",
+    "use_mem_pool",
 ]
 
 has_half = True
@@ -184,11 +201,6 @@ class DeferredCudaCallError(Exception):
 
 def _is_in_bad_fork() -> bool:
     return _C._cuda_is_forked_child()
-
-
-def is_current_stream_capturing() -> bool:
-    """False: work is not captured into graphs."""
-    return False
 
 
 def ipc_collect() -> None:
@@ -218,26 +230,19 @@ def _absent_class(name: str, why: str) -> type:
     return _missing.mark(found, f"torch.cuda.{name}", why)
 
 
-_GRAPHS = "taeda captures no work into CUDA graphs; call the function itself"
 _LIBRARY = "taeda does not call NVIDIA's libraries; use the functions of torch"
 _NVML = "taeda does not call NVML; use nvidia-smi"
-_HOST = "taeda keeps no peaks of pinned memory; read torch.cuda.host_memory_stats()"
-_POOL = "taeda has one pool of memory a device; leave the allocator as it is"
+_POOL = "taeda has one allocator of device memory; see TAEDA_CUDA_ALLOC_CONF for its options"
 for _name, _why in {
     "cudart": _LIBRARY,
     "current_blas_handle": _LIBRARY,
     "current_solver_handle": _LIBRARY,
     "check_error": _LIBRARY,
-    "make_graphed_callables": _GRAPHS,
-    "graph_pool_handle": _GRAPHS,
     "get_sync_debug_mode": "taeda does not watch synchronization; use torch.profiler.profile",
     "set_sync_debug_mode": "taeda does not watch synchronization; use torch.profiler.profile",
     "change_current_allocator": _POOL,
     "caching_allocator_enable": _POOL,
     "caching_allocator_disabled": _POOL,
-    "use_mem_pool": _POOL,
-    "reset_peak_host_memory_stats": _HOST,
-    "reset_accumulated_host_memory_stats": _HOST,
     "utilization": _NVML,
     "memory_usage": _NVML,
     "device_memory_used": _NVML,
@@ -247,16 +252,13 @@ for _name, _why in {
 }.items():
     globals()[_name] = _absent(_name, _why)
 
-CUDAGraph = _absent_class("CUDAGraph", _GRAPHS)
-graph = _absent_class("graph", _GRAPHS)
-MemPool = _absent_class("MemPool", _POOL)
 CUDAPluggableAllocator = _absent_class("CUDAPluggableAllocator", _POOL)
 GreenContext = _absent_class(
     "GreenContext", "taeda works in the device's primary context; use a torch.cuda.Stream"
 )
 
 
-_SUBMODULES = frozenset("amp memory nvtx random streams".split())
+_SUBMODULES = frozenset("amp graphs memory nvtx random streams".split())
 
 
 if TYPE_CHECKING:
@@ -271,6 +273,7 @@ if TYPE_CHECKING:
     from taeda import LongTensor as LongTensor
     from taeda import ShortTensor as ShortTensor
     from taeda.cuda import amp as amp
+    from taeda.cuda import graphs as graphs
     from taeda.cuda import memory as memory
     from taeda.cuda import nvtx as nvtx
     from taeda.cuda import random as random

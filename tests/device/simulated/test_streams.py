@@ -240,8 +240,9 @@ def test_elapsed_time_of_any_events(simulator, block, late):
         lambda: torch.cuda.Event.from_ipc_handle(0, b""),
         lambda: torch.Event().ipc_handle(),
         lambda: torch.Event.from_ipc_handle(0, b""),
-        lambda: torch.cuda.MemPool(),
-        lambda: torch.cuda.CUDAGraph(),
+        lambda: torch.cuda.MemPool(allocator=object()),
+        lambda: torch.cuda.CUDAGraph().capture_begin(check_input_liveness=True),
+        lambda: torch.cuda.CUDAPluggableAllocator("", "", ""),
         lambda: torch.accelerator.Graph(),
     ],
 )
