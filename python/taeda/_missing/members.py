@@ -48,7 +48,8 @@ MODULES = {
     "torch.autograd.graph": (
         "taeda chooses no activations to recompute; use torch.utils.checkpoint",
         "region_activation_memory_budget",
-        _GRAPHS, "set_override_stale_capture_stream",
+        "taeda's backward pass uses the streams of the forward pass; order streams by events",
+        "set_override_stale_capture_stream",
         "taeda warns of no streams; leave the call out",
         "set_warn_on_accumulate_grad_stream_mismatch",
     ),
