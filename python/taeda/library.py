@@ -111,7 +111,8 @@ def _check_override(name: str, key: str) -> None:
     if found._is_registered and found.namespace != "aten":
         return
     composite = _C._has_kernel(found, "CompositeImplicitAutograd")
-    if composite:
+    factory = _C._has_kernel(found, "CompositeExplicitAutograd")
+    if composite or factory:
         _check_as_shown(found, key)
     if key == "Meta" and composite:
         raise RuntimeError(
@@ -120,10 +121,10 @@ def _check_override(name: str, key: str) -> None:
             "decompose, and ensure that we have meta kernels for the base ops that it decomposes "
             "into."
         )
-    if key.startswith("Composite") and not composite:
+    if key.startswith("Composite") and not _C._has_kernel(found, key):
+        has = "one that stands for all" if composite or factory else "one for each device"
         warnings.warn(
-            f"{name}: a kernel for {key} is never called, the operator has one for each device",
-            stacklevel=3,
+            f"{name}: a kernel for {key} is never called, the operator has {has}", stacklevel=3
         )
     elif not _warned and _C._has_kernel(found, key):
         _warned = True
@@ -135,11 +136,14 @@ def _check_override(name: str, key: str) -> None:
         )
 
 
+_KINDS = ("Implicit", "Explicit")
+
+
 def _shown_by(op: Any) -> list[str]:
     """The operators whose calls a mode is shown as calls of this one."""
     import_module("taeda._library.aten")  # makes the spellings
     shown_by = import_module("taeda._library.spelling").shown_by
-    composite = _C._has_kernel(op, "CompositeImplicitAutograd")
+    composite = any(_C._has_kernel(op, f"Composite{kind}Autograd") for kind in _KINDS)
     return shown_by(op._schema.name.partition("::")[2], not composite)
 
 

@@ -70,15 +70,11 @@ Operator& registered(const std::string& qualified) {
   TD_CHECK_IMPLEMENTED(&entry == op || overloads::is_seen(*op),
                        "{}: calls do not pass this overload but {}, which can be given a kernel",
                        qualified, entry.qualified_name());
-  TD_CHECK_IMPLEMENTED(
-      overrides::can_have(*op),
-      "{}: has no kernel of its own that could be replaced, it {}; {}let a TorchDispatchMode or "
-      "__torch_function__ stand in front of it",
-      qualified,
-      op->record() && op->record()->has(OperatorRecord::kLeaf)
-          ? "makes its result by itself, in a call that no key of a program's stops"
-          : "is computed by other operators",
-      op->record() && op->record()->has(OperatorRecord::kLeaf) ? "" : "replace those, or ");
+  TD_CHECK_IMPLEMENTED(overrides::can_have(*op),
+                       "{}: has no kernel of its own that could be replaced, it is computed as {} "
+                       "whose result is copied; give that one a kernel, or let a "
+                       "TorchDispatchMode or __torch_function__ stand in front of it",
+                       qualified, op->record()->form(Operator::Form::kPlain).qualified_name());
   return *op;
 }
 

@@ -76,6 +76,8 @@ void pass(const OperatorRecord& record, KeySet keys, const void* const* args,
 
 }  // namespace
 
+constinit std::atomic<KeySet> replaced_composites{KeySet()};
+
 bool is_seen_whole(TensorSpan arguments) {
   const KeySet here = thread_modes.included - thread_modes.excluded;
   const KeySet levels = KeySet(Key::kBatched) | Key::kFunctionalize | Key::kForward;
@@ -106,14 +108,13 @@ void run_modes(const OperatorRecord& record, KeySet keys, const void* const* arg
   if (keys.has(Key::kProfile))
     return profile_handler.load(std::memory_order_acquire)(record, form, keys, args, results);
   const auto is_mode = [&] { return kModeKeys.has(static_cast<Key>(keys.highest())); };
-  if (overrides::any() && !keys.empty() && !is_mode() &&
-      overrides::run(record, form, keys, args, results))
-    return;
   while (!keys.empty() && is_mode() && !stops(record, static_cast<Key>(keys.highest()), form, args))
     keys = keys - static_cast<Key>(keys.highest());
-  if (keys.empty() || !is_mode())
+  if (keys.empty() || !is_mode()) {
+    if (overrides::any() && overrides::run(record, form, keys, args, results)) return;
     return pass(record, keys.empty() && record.has(OperatorRecord::kDispatched) ? Key::kCPU : keys,
                 args, results);
+  }
   const Operator& op = record.form(form);
   const bool into = record.has(OperatorRecord::kInto);
   Stack stack;

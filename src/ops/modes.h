@@ -168,20 +168,28 @@ template <const OperatorRecord& record, class R, class... Args>
   return by_modes<R>(record, keys, pointers);
 }
 
+// What composites and factories of every thread stop for besides: kCPU while programs have kernels
+// for some of them (ops/overrides.h), else nothing.
+[[gnu::visibility("hidden")]] extern constinit std::atomic<KeySet> replaced_composites;
+[[gnu::always_inline]] inline KeySet replaced() {
+  return replaced_composites.load(std::memory_order_relaxed);
+}
+
 // The keys that a composite stops for on this thread.
 [[gnu::always_inline]] inline KeySet composite_keys() {
-  return (thread_modes.included - thread_modes.excluded) & kCompositeKeys;
+  return ((thread_modes.included - thread_modes.excluded) & kCompositeKeys) | replaced();
 }
 // Those of a composite that a mode sees as one call.
 [[gnu::always_inline]] inline KeySet whole_keys() {
-  return (thread_modes.included - thread_modes.excluded) & (kCompositeKeys | Key::kPython);
+  return ((thread_modes.included - thread_modes.excluded) & (kCompositeKeys | Key::kPython)) |
+         replaced();
 }
 // Whether a mode sees such a composite: where nothing is differentiated, batched or functionalized.
 // Otherwise it sees the parts, for which these have rules.
 bool is_seen_whole(TensorSpan arguments);
 // Those that a factory stops for: it makes its result by itself, from arguments with these keys.
 [[gnu::always_inline]] inline KeySet leaf_keys(KeySet keys) {
-  return ((keys | thread_modes.included) - thread_modes.excluded) & kLeafKeys;
+  return (((keys | thread_modes.included) - thread_modes.excluded) & kLeafKeys) | replaced();
 }
 
 template <class R, class... Args, size_t... I>

@@ -267,7 +267,9 @@ bool Operator::is_dispatched() const {
 
 bool Operator::has_kernel_for(KernelKind kind) const {
   if (!record_ || kernels_->get(kind)) return kernels_->get(kind) != nullptr;
-  if (!is_dispatched()) return kind == KernelKind::kComposite;
+  if (!is_dispatched())
+    return kind ==
+           (record_->has(Flags::kLeaf) ? KernelKind::kCompositeExplicit : KernelKind::kComposite);
   return kind == KernelKind::kCPU || kind == KernelKind::kMeta || kind == KernelKind::kAutograd ||
          (kind == KernelKind::kAutocast && record_->autocast != OperatorRecord::kNoRule);
 }
@@ -325,8 +327,10 @@ KeySet Operator::keys_of(const Stack& stack) const {
   keys = (keys | thread_modes.included) - thread_modes.excluded;
   if (!record_) return with_autograd(*kernels_, stack, keys);
   if (record_->has(Flags::kDispatched)) return keys;
-  if (record_->has(Flags::kLeaf)) return keys & kLeafKeys;
-  return keys & (record_->has(Flags::kWhole) ? kCompositeKeys | Key::kPython : kCompositeKeys);
+  const KeySet seen = record_->has(Flags::kLeaf)    ? kLeafKeys
+                      : record_->has(Flags::kWhole) ? kCompositeKeys | Key::kPython
+                                                    : kCompositeKeys;
+  return (keys & seen) | dispatch::replaced();
 }
 
 void Operator::call(Stack& stack) const {
@@ -379,6 +383,9 @@ void Operator::redispatch(KeySet keys, Stack& stack) const {
     if (stops && has_rule && handler) return handler(*this, keys, stack);
     keys = keys - key;
   }
+  const bool composite = !record_->has(Flags::kDispatched);
+  if (composite && stops && keys.has(Key::kCPU) && overrides::answer(*this, kAllKeys, stack))
+    return;
   run_native(keys.empty() ? Key::kCPU : keys, stack);
 }
 

@@ -1,5 +1,6 @@
 #include "ops/overrides.h"
 
+#include <algorithm>
 #include <array>
 #include <unordered_map>
 #include <unordered_set>
@@ -151,6 +152,23 @@ void call(const Operator& op, const BoxedKernel& kernel, Key key, KeySet keys, S
 
 namespace {
 
+void set_composite(const OperatorRecord& record, bool has_any) {
+  const std::unique_lock lock(tables().mutex);
+  if (has_any)
+    tables().active.insert(&record);
+  else
+    tables().active.erase(&record);
+  tables().count = tables().active.size();
+  const bool any = std::any_of(tables().active.begin(), tables().active.end(),
+                               [](const OperatorRecord* r) { return !r->handlers; });
+  dispatch::replaced_composites = any ? KeySet(Key::kCPU) : KeySet();
+}
+
+bool is_active(const OperatorRecord& record) {
+  const std::shared_lock lock(tables().mutex);
+  return tables().active.contains(&record);
+}
+
 Key key_of(Device device) {
   return device.is_cpu() ? Key::kCPU : device.type == DeviceType::kCUDA ? Key::kCUDA : Key::kMeta;
 }
@@ -165,20 +183,57 @@ KeySet keys_of_arguments(const Operator& op, const Stack& stack) {
   return keys | key_of(given ? stack[static_cast<size_t>(at)].device() : Device());
 }
 
+// The kernel for one key of a composite's call. As in PyTorch, one for autograd answers where one
+// for the device does, since the composite stands for both; a factory is explicit.
+Slot composite_kernel(const Operator& op, Key key, KeySet keys) {
+  if ((kMathBits | Key::kSparse).has(key)) return nullptr;
+  const bool leaf = op.record()->has(OperatorRecord::kLeaf);
+  const Slot on_device = kernel_of(op, kind_of(static_cast<Key>((keys & kDeviceKeys).highest())));
+  if (kDeviceKeys.has(key))
+    return on_device
+               ? on_device
+               : kernel_of(op, leaf ? KernelKind::kCompositeExplicit : KernelKind::kComposite);
+  const bool stands_for_both = kDifferentiationKeys.has(key) && !leaf && !on_device;
+  return stands_for_both ? nullptr : kernel_of(op, kind_of(key), keys);
+}
+
 }  // namespace
+
+bool answer(const Operator& op, KeySet among, Stack& stack) {
+  if (!is_active(*op.record())) return false;
+  Stack arguments = stack;
+  const Operator& which = &overloads::entry_of(op) == &op ? called(op, arguments) : op;
+  KeySet keys = (keys_of_arguments(which, arguments) | thread_modes.included) -
+                thread_modes.excluded - kCompositeKeys;
+  if (!is_below_autograd() && any_recordable(arguments)) keys = keys | Key::kAutograd;
+  for (keys = keys & among; !keys.empty(); keys = keys - static_cast<Key>(keys.highest())) {
+    const Slot kernel = composite_kernel(which, static_cast<Key>(keys.highest()), keys);
+    if (!kernel) continue;
+    (*kernel)(which, keys, arguments);
+    TD_CHECK(arguments.size() == which.schema().results.size(),
+             "{}: the kernel returned {} results, not {}", which.qualified_name(), arguments.size(),
+             which.schema().results.size());
+    stack = std::move(arguments);
+    return true;
+  }
+  return false;
+}
 
 void redispatch(const Operator& op, KeySet keys, Stack& stack) {
   const KeySet natural = keys_of_arguments(op, stack) | thread_modes.included;
   if (!op.record()) return op.redispatch(keys & (natural | Key::kAutograd), stack);
-  if (!op.record()->has(OperatorRecord::kDispatched))
+  if (!op.record()->has(OperatorRecord::kDispatched)) {
+    if (answer(op, keys, stack)) return;
     return op.redispatch(keys & natural & kLeafKeys, stack);
+  }
   const ExcludeKeys below(keys.has(Key::kAutograd) ? KeySet() : kDifferentiationKeys);
   op.redispatch(keys & natural, stack);
 }
 
 bool can_have(const Operator& op) {
-  const bool by_name_only = !overloads::is_seen(op);
-  return op.record() && ((op.is_dispatched() && !by_name_only) || is_shown(op));
+  if (!op.record()) return false;
+  const bool computes_and_copies = op.form() != Form::kPlain && !op.is_dispatched();
+  return (overloads::is_seen(op) && !computes_and_copies) || is_shown(op);
 }
 
 void set_answer_as_shown(AnswerAsShown answer) { answer_as_shown = answer; }
@@ -209,7 +264,7 @@ void refresh(const Operator& op) {
     }
   });
   Function* const table = handlers(record);
-  if (!table) return;  // a composite, whose parts are watched
+  if (!table) return set_composite(record, has_any);  // its parts are watched
   for (size_t kind = 0; kind < kNumKernelKinds; kind++) {
     if (!is_watched(record, static_cast<KernelKind>(kind))) continue;
     has_any = true;
@@ -252,8 +307,25 @@ bool has(const Operator& op, Key key) {
   return found;
 }
 
+namespace {
+
+bool run_composite(const OperatorRecord& record, KeySet keys, const void* const* args,
+                   void* const* results) {
+  if (!keys.has(Key::kCPU) || !is_active(record)) return false;
+  const Operator& op = record.form(Form::kPlain);
+  Stack stack;
+  boxing::box(record, args, stack);
+  if (!answer(op, kAllKeys, stack)) return false;
+  give(op, stack, args, results);
+  return true;
+}
+
+}  // namespace
+
 bool run(const OperatorRecord& record, Form form, KeySet keys, const void* const* args,
          void* const* results) {
+  if (!record.handlers) return run_composite(record, keys, args, results);
+  if (keys.empty()) return false;
   const Key key = static_cast<Key>(keys.highest());
   const Function below = original(record, key);
   if (!below) return false;

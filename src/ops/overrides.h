@@ -7,15 +7,20 @@
 // nothing. Kernels for generic keys (autocast, vmap, ...) are looked up by run_modes alone.
 //
 // A kernel of kAutograd answers whether or not an argument requires grad, as in PyTorch, but below
-// autograd. Those of kComposite and kCompositeExplicit are kept and never called: the table has
-// kernels for every key, which come first.
+// autograd. Those of kComposite and kCompositeExplicit are kept and never called for operators with
+// a table, which have kernels for every key, and those come first.
+//
+// Composites and factories have no table. While one of them has a kernel, the entries of all stop
+// (dispatch::replaced_composites) and ask here; the kernel of the highest key of the arguments
+// answers, the composites' kinds at the device. What it calls is recorded.
 #pragma once
 
 #include "ops/operator.h"
 
 namespace taeda::overrides {
 
-// Whether kernels can be given to the operator; composites call others, and are not looked up.
+// Whether kernels can be given to the operator: not to in-place and out= forms that compute the
+// plain form and copy, nor to overloads that are called by name only.
 bool can_have(const Operator& op);
 
 // Some operators are computed by others of the table's own, whose calls modes are shown as theirs
@@ -31,6 +36,10 @@ void set_answer_as_shown(AnswerAsShown answer);
 // After a kernel came or went: the record's table as it is to be from now on. Not for two threads
 // at once; calls on other threads see the one or the other.
 void refresh(const Operator& op);
+
+// A composite's or factory's call: runs the kernel of the highest of its keys that are among
+// `keys`, if there is one; then `stack` holds the results.
+bool answer(const Operator& op, KeySet keys, Stack& stack);
 
 // A call that goes on with `keys`, as a program says (OpOverload.redispatch). Without kAutograd
 // among them, it and what the table's operator calls in turn are below autograd.

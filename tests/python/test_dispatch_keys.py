@@ -255,6 +255,110 @@ def test_redispatch_of_the_tables_operators():
     assert ours == theirs
 
 
+COMPOSITES = {
+    "matmul CPU": ("matmul", "CPU", lambda t, x: t.matmul(x, x)),
+    "matmul @": ("matmul", "CPU", lambda t, x: x @ x),
+    "matmul Autograd": ("matmul", "Autograd", lambda t, x: x @ x),
+    "matmul composite": ("matmul", "CompositeImplicitAutograd", lambda t, x: x @ x),
+    "matmul explicit": ("matmul", "CompositeExplicitAutograd", lambda t, x: x @ x),
+    "matmul by operator": ("matmul", "CPU", lambda t, x: t.ops.aten.matmul.default(x, x)),
+    "matmul by packet": ("matmul", "CPU", lambda t, x: t.ops.aten.matmul(x, x)),
+    "matmul in autocast": ("matmul", "CPU", lambda t, x: in_autocast(t, lambda: x @ x)),
+    "matmul Meta": ("matmul", "CPU", lambda t, x: x.to("meta") @ x.to("meta")),
+    "reshape": ("reshape", "CPU", lambda t, x: x.reshape(1, 2)),
+    "tile": ("tile", "CompositeImplicitAutograd", lambda t, x: x.tile(3)),
+    "zeros": ("zeros", "CPU", lambda t, x: t.zeros(2)),
+    "zeros explicit": ("zeros", "CompositeExplicitAutograd", lambda t, x: t.zeros(2)),
+    "zeros meta": ("zeros", "CPU", lambda t, x: t.zeros(2, device="meta")),
+    "zeros Meta": ("zeros", "Meta", lambda t, x: t.zeros(2, device="meta")),
+    "zeros Autograd": ("zeros", "Autograd", lambda t, x: t.zeros(2)),
+    "full": ("full", "CPU", lambda t, x: t.full((3,), 2.0)),
+    "arange.start_step": ("arange.start_step", "CPU", lambda t, x: t.arange(0, 6, 2)),
+    "another": ("matmul", "CPU", lambda t, x: x.reshape(1, 2)),
+}
+
+
+def in_autocast(t, call):
+    with t.autocast("cpu", dtype=t.bfloat16):
+        return call().float()
+
+
+@pytest.mark.parametrize("name", COMPOSITES)
+def test_composites_and_factories_have_kernels_as_pytorchs(name):
+    op, key, call = COMPOSITES[name]
+
+    def program(t):
+        x, device = t.tensor([1.0, 2.0]), "meta" if key == "Meta" else "cpu"
+        answer = t.empty(5, device=device) if key == "Meta" else t.tensor([42.0, 42.0])
+        lib = t.library.Library("aten", "IMPL")
+        try:
+            lib.impl(op, lambda *args, **kwargs: answer, key)
+            inside = call(t, x)
+        finally:
+            lib._destroy()
+        return inside, call(t, t.tensor([1.0, 2.0]))
+
+    ours, theirs = both(program)
+    assert ours == theirs
+
+
+def test_an_autograd_kernel_of_a_composite_goes_below():
+    def program(t, with_keys, with_device):
+        lib = t.library.Library("aten", "IMPL")
+        calls = []
+
+        def by_guard(x, y):
+            calls.append(1)
+            with t._C._AutoDispatchBelowAutograd():
+                return t.matmul(x, y)
+
+        def by_keys(keys, x, y):
+            calls.append(1)
+            return t.ops.aten.matmul.default.redispatch(keys & t._C._after_autograd_keyset, x, y)
+
+        lib.impl("matmul", by_keys if with_keys else by_guard, "Autograd", with_keyset=with_keys)
+        if with_device:  # else the composite stands for autograd too
+            lib.impl("matmul", lambda x, y: (x * y).sum() + 1, "CPU")
+        try:
+            x = t.ones(2, requires_grad=True)
+            return x @ x, x.detach() @ x.detach(), len(calls)
+        finally:
+            lib._destroy()
+
+    for flags in itertools.product((False, True), repeat=2):
+        ours, theirs = both(lambda t, flags=flags: program(t, *flags))
+        assert ours == theirs
+
+
+def test_what_a_composites_kernel_calls_is_recorded():
+    lib = taeda.library.Library("aten", "IMPL")
+    lib.impl("matmul", lambda x, y: (x * y * 3).sum(), "CPU")
+    x = taeda.ones(2, requires_grad=True)
+    (x @ x).backward()
+    lib._destroy()
+    assert x.grad.tolist() == [6.0, 6.0]
+
+
+def test_other_threads_find_a_composites_kernel():
+    import threading
+
+    lib = taeda.library.Library("aten", "IMPL")
+    lib.impl("matmul", lambda x, y: taeda.tensor(42.0), "CPU")
+    found = []
+    thread = threading.Thread(target=lambda: found.append((taeda.ones(2) @ taeda.ones(2)).item()))
+    thread.start()
+    thread.join()
+    lib._destroy()
+    assert found == [42.0]
+
+
+def test_in_place_forms_of_composites_say_why_they_have_none():
+    lib = taeda.library.Library("aten", "IMPL")
+    with pytest.raises(NotImplementedError, match="whose result is copied; give that one a kernel"):
+        lib.impl("addmv_", lambda x, a, b: x, "CPU")
+    lib._destroy()
+
+
 # --- fallbacks ---
 
 
