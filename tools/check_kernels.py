@@ -31,12 +31,20 @@ BARE_CALL = re.compile(
 # What would let them be called by another name.
 OPENED = re.compile(
     r"\busing\s+namespace\s+[\w:\s]*?\b(cpu|kernels)\s*;|\bnamespace\s+\w+\s*=[\w:\s]*?\b(cpu|kernels)\s*;"
+    r"|\bnamespace\s+(?:\w+\s*::\s*)*(cpu|kernels)\s*(?:::\s*\w+\s*)*\{"
 )
 # A question about one device without memory.
-META = re.compile(r"\bis_meta\s*\(|[!=]=\s*DeviceType\s*::\s*kMeta\b")
+META = re.compile(
+    r"\bis_meta\s*\(|[!=]=\s*(?:\w+\s*::\s*)?DeviceType\s*::\s*kMeta\b"
+    r"|\bDeviceType\s*::\s*kMeta\s*[!=]=|\bcase\s+(?:(?:\w+\s*::\s*)?DeviceType\s*::\s*)?kMeta\b"
+)
 META_NAMED = {
     "src/core/device_memory.h": "has_memory()",
+    "src/core/tensor_impl.cc": "the key of each device",
+    "src/kernels/launch.h": "the launcher, which has nothing to launch there",
+    "src/python/dlpack.cc": "DLPack's number of each device",
     "src/python/properties.cc": "Tensor.is_meta",
+    "src/python/torch_dispatch.cc": "the key of each device",
 }
 # Functions of src/kernels/cpu that hand-written operators call by name: what they return goes to
 # the host, so the operators say `host: true`; or they ask about layouts and types only.

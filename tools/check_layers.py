@@ -2,8 +2,9 @@
 
 An include is judged by the file it resolves to, whichever way it is written: quotes or angle
 brackets, "../ops/launch.h" or "launch.h" from a neighbour; one that a macro names is refused. A
-public header counts to its layer; generated headers (op/NAME.h and their like) to ops. Prints each
-offence as file:line and exits 1.
+public header counts to its layer; generated headers (op/NAME.h and their like) to ops. What is
+included is a header of src/ or include/ or a generated one: no file of another kind, nor one that a
+path leads to elsewhere. Prints each offence as file:line and exits 1.
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ from layers import ALLOWED, ORDER, PUBLIC_HEADERS, UMBRELLA, may_use
 ROOT = Path(__file__).resolve().parent.parent
 INCLUDE = re.compile(r'^\s*(?:#|%:)\s*(?:include(?:_next)?|import)\b\s*(?:[<"]([^>"]+)[>"])?')
 PYTHON_HEADERS = Path(sysconfig.get_path("include"))
-# What is no C++ text among the sources.
-OTHERS = {".yaml", ".txt", ".md"}
+# What may be included, and whose own includes are read for that.
+HEADERS = {".h", ".hpp", ".cuh", ".inc"}
+SOURCES = {*HEADERS, ".cc", ".cu"}
 # The methods of Tensor, generated, which one public header takes in.
 METHODS = "taeda/tensor_methods.inc"
 # Includes the functors' header, of its own layer, that a generated file names (gen/pointwise.py).
@@ -55,6 +57,18 @@ def target(path: str, file: Path, root: Path) -> tuple[str, bool] | None:
     return None
 
 
+def _led_elsewhere(path: str, file: Path, root: Path) -> str | None:
+    """Why a path is none of a header's, wherever it leads."""
+    known = [folder for folder in (file.parent, root / "src", root / "include")]
+    found = [f for folder in known if (f := (folder / path).resolve()).is_file()]
+    if found and Path(path).suffix not in HEADERS:
+        return f"{path} is no header"
+    led = Path(path).is_absolute() or ".." in Path(path).parts
+    if (led and not found) or any(layer_of(f, root) is None for f in found):
+        return f"{path} is not among the headers of src and include"
+    return None
+
+
 def offence(file: Path, path: str, root: Path) -> str | None:
     """Why `file` must not include `path`, which is empty where a macro stands for it."""
     user = layer_of(file, root)
@@ -64,6 +78,8 @@ def offence(file: Path, path: str, root: Path) -> str | None:
         if file == root / LOOPS:
             return None
         return "an include names its file, not a macro"
+    if why := _led_elsewhere(path, file, root):
+        return why
     if (PYTHON_HEADERS / path).is_file() and (public or user != "python"):
         return "only src/python may include Python.h"
     if path == UMBRELLA:
@@ -86,7 +102,7 @@ def check(root: Path) -> list[str]:
     found = []
     files = {file for folder in ("src", "include") for file in (root / folder).rglob("*.*")}
     for file in sorted(files - {root / "include" / UMBRELLA}):
-        if file.suffix in OTHERS or not file.is_file():
+        if file.suffix not in SOURCES or not file.is_file():
             continue
         name = file.relative_to(root)
         layer = layer_of(file, root)

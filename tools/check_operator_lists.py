@@ -6,9 +6,12 @@ of one string ("add sub mul"), as functions or attributes that are named but not
 F.relu`, `aten.add.Tensor: rule`, `&op::add`), keys (`dict(add=...)`), plain names and enumerators
 that are items of a list (`[add, mul]`, `{kAdd, kMul}`, `Rule<add>`), or as what one import takes.
 A name counts in whatever spelling: "aten::add.Tensor", "torch.add", "add_"; comments between names
-do not part them. An import of names that the file imported from defines itself is no list, nor
-is `__all__`: both name functions that are there, and no operator has to be added to them. Lists
-that have to be stand in ALLOWED with the reason. Prints each offence and exits 1.
+do not part them. What one file compares a string with (`if name == "add"`, `case "add":`) is one
+passage however much code stands between, and so are the methods of one class (`def add(self, x)`)
+and the cells of a data file (`add,1`); the fields of a struct (`Fn add; Fn mul;`) are names like
+others. An import of names that the file imported from defines itself is no list, nor is `__all__`:
+both name functions that are there, and no operator has to be added to them. Lists that have
+to be stand in ALLOWED with the reason. Prints each offence and exits 1.
 """
 
 from __future__ import annotations
@@ -24,13 +27,15 @@ ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = ["src", "include", "gen", "python", "tools", "bench", "cmake", "examples"]
 CXX = {".cc", ".h", ".hpp", ".inc", ".cuh", ".cu"}
 PYTHON = {".py", ".pyi"}
-SUFFIXES = {*CXX, *PYTHON, ".in", ".json", ".txt", ".cmake", ""}
+DATA = {".csv", ".tsv", ".yaml", ".yml", ".toml", ".json", ".txt"}
+SUFFIXES = {*CXX, *PYTHON, *DATA, ".in", ".cmake", ""}
 # That many different names with hardly anything else between them are a list.
 SHORTEST = 8
 ALLOWED = {
     "bench/families.py": "words of benchmark cases' names; a test finds cases without a family",
     "gen/expr.py": "the operators that Python's signs mean",
     "src/python/operators.cc": "the slots of Python's number protocol, in its order",
+    "src/ops/allocate.cc": "PyTorch's words for an out= that one operator refuses",
     "src/kernels/cpu/simd/lane.h": "functions of numbers that functors call, no operators",
     "python/taeda/_missing/compilers.py": "names of torch.onnx.symbolic_opset, which raise",
     "python/taeda/_missing/parts.py": "names of torch.ao.nn.quantized.functional, which raise",
@@ -41,7 +46,9 @@ ALLOWED = {
     "python/taeda/functional.py": "names of torch.functional, which are found in torch",
     "python/taeda/nn/_functional/activation.py": "operators that the file's functions call",
     "python/taeda/_near_names.py": "what other frameworks call operators, beside PyTorch's names",
+    "tools/data/operators.csv": "PyTorch's operators, of which coverage.py counts those that exist",
     "tools/data/parity.json": "what make parity found, by operator",
+    "tools/data/usage.csv": "what programs call, of which coverage.py counts what exists",
     "python/taeda/nested/_strided.py": "the operators of each tensor that name dimensions",
 }
 NAME = re.compile(r"^\s*(?:- op|\d):\s*([A-Za-z_0-9]+)[.(]", re.M)
@@ -62,6 +69,15 @@ Mention = tuple[int, int, set[str]]
 # At most this many characters may stand between two names of one list.
 GAP = 80
 STRING = re.compile(r'\"\"\"(.*?)\"\"\"|"((?:[^"\\\n]|\\.)*)"|\'((?:[^\'\\\n]|\\.)*)\'', re.S)
+# What a file compares with names, wherever; the methods of a class; the cells of data.
+COMPARED = re.compile(
+    r"""(?:[!=]=\s*|\bcase\s+|\belif\s+|\bin\s+)[bru]*["'](?P<a>[\w.:]+)["']"""
+    r"""|["'](?P<b>[\w.:]+)["']\s*[!=]="""
+)
+METHOD = re.compile(r"^[ \t]+(?:async )?def (\w+)\(\s*(?:self|cls|_)\b", re.M)
+CLASS = re.compile(r"^class \w+.*?(?=^\S|\Z)", re.M | re.S)
+FIELD = re.compile(r"(?<=[;{])\s*[\w:<>,*&\s]+?[\s*&](\w+)\s*(?:\{\}|=\s*\w+)?(?=;)")
+CELL = re.compile(r"""(?:^|[,;:|\t\[{])[ \t"'-]*([a-z_]\w*)["']?[ \t]*(?=$|[,;:|\t\]}])""", re.M)
 # A string is a list where so many of its words are names; prose has some too ("all", "where").
 SHARE = 0.75
 
@@ -125,13 +141,32 @@ def _code(file: Path) -> str:
     return text
 
 
+def _passages(file: Path, text: str) -> Iterator[tuple[int, list[str]]]:
+    """Passages that count as one list, whatever stands between the names: offset, words."""
+    if file.suffix in PYTHON | CXX:
+        compared = [*COMPARED.finditer(text)]
+        if compared:
+            words = [re.split(r"::|\.", m["a"] or m["b"]) for m in compared]
+            yield compared[0].start(), [w for parts in words for w in parts]
+    if file.suffix in PYTHON:
+        for match in CLASS.finditer(text):
+            yield match.start(), METHOD.findall(match[0])
+    if file.suffix in DATA and file.name != "CMakeLists.txt":
+        yield 0, CELL.findall(text)
+
+
 def longest_list(file: Path, root: Path, names: set[str]) -> tuple[int, int]:
     """(how many different operators the longest list in `file` names, the line it starts at)."""
     text = _code(file)
     mentions = [*_mentions(text, names)]
     if file.suffix in PYTHON:
         mentions += _imports(file, text, root, names)
+    if file.suffix in CXX:
+        mentions += [(*m.span(1), {m[1]}) for m in FIELD.finditer(text) if m[1] in names]
     best, best_line = 0, 0
+    for offset, words in _passages(file, text):
+        if (count := len(names.intersection(map(_spelled, words)))) > best:
+            best, best_line = count, text.count("\n", 0, offset) + 1
     run: set[str] = set()
     start = end = 0
     for begin, stop, found in sorted(mentions, key=lambda mention: mention[:2]):

@@ -64,6 +64,13 @@ def test_only_generated_code_calls_kernels(tmp_path):
         ("f_launched(1, host_view(x));", "calls the kernel f_launched without kernels::"),
         ("if (x.is_meta()) return x;", "ask has_memory(device)"),
         ("if (device.type == DeviceType::kMeta) return x;", "ask has_memory(device)"),
+        ("if (taeda::DeviceType::kMeta == d) return x;", "ask has_memory(device)"),
+        ("switch (d) { case DeviceType::kMeta: return x; }", "ask has_memory(device)"),
+        ("switch (d) { case taeda :: DeviceType::kMeta: return x; }", "ask has_memory(device)"),
+        ("using enum DeviceType; switch (d) { case kMeta: return x; }", "ask has_memory(device)"),
+        ("namespace taeda::cpu { void g() { f(x); } }", "hides the namespace"),
+        ("namespace taeda { namespace cpu { void g() { f(x); } } }", "hides the namespace"),
+        ("namespace taeda::kernels::inner { void g() { f(x); } }", "hides the namespace"),
     ],
 )
 def test_kernel_calls_in_other_spellings_are_found(tmp_path, text, message):
@@ -103,6 +110,15 @@ def test_kernel_calls_in_other_spellings_are_found(tmp_path, text, message):
         ("src/core/a.hpp", '#include "ops/launch.h"', "which belongs to ops"),
         ("src/kernels/a.cc", '#include "taeda/tensor_methods.inc"', "which belongs to ops"),
         ("src/ops/a.cc", "#include <cpython/object.h>", "only src/python may include Python.h"),
+        # what is no header of the sources
+        ("src/core/a.cc", '#include "core/text.txt"', "core/text.txt is no header"),
+        ("src/core/a.cc", '#include "text"', "text is no header"),
+        ("src/core/a.cc", '#include "core/b.cc"', "core/b.cc is no header"),
+        ("src/core/a.cc", '#include "../../build/add.h"', "is not among the headers"),
+        ("src/core/a.cc", '#include "../build/generated/op/add.h"', "is not among the headers"),
+        ("include/taeda/a.h", '#include "../../../src/ops/host.h"', "is not among the headers"),
+        ("src/core/a.cc", '#include "/usr/include/stdio.h"', "is not among the headers"),
+        ("src/core/a.cc", '#include "core/link.h"', "which belongs to ops"),
     ],
 )
 def test_layer_offences_are_found(tmp_path, place, line, message):
@@ -110,6 +126,11 @@ def test_layer_offences_are_found(tmp_path, place, line, message):
     file.parent.mkdir(parents=True)
     (tmp_path / "src/ops").mkdir(parents=True, exist_ok=True)
     (tmp_path / "src/ops/launch.h").touch()
+    (tmp_path / "src/core").mkdir(exist_ok=True)
+    for other in ("src/core/text.txt", "src/core/text", "src/core/b.cc", "build/add.h"):
+        (tmp_path / other).parent.mkdir(exist_ok=True)
+        (tmp_path / other).touch()
+    (tmp_path / "src/core/link.h").symlink_to("../ops/launch.h")
     file.write_text(f"// text\n{line}\n")
     (offence,) = layers.check(tmp_path)
     assert message in offence
@@ -186,6 +207,59 @@ def test_a_list_of_operators_is_found(twelve_operators, written):
     assert lists.check(root, {place: "why"}) == []
 
 
+FAR = "    return work(x, '{}')\n".format("why " * 30)
+SCATTERED = {
+    "methods of a class": (
+        "src/a.py",
+        lambda names: "class A:\n" + "".join(f"  def {n}(self, x):\n{FAR}\n" for n in names),
+    ),
+    "comparisons": (
+        "src/a.py",
+        lambda names: "def f(name, x):\n" + "".join(f'  if name == "{n}":\n{FAR}' for n in names),
+    ),
+    "comparisons the other way round": (
+        "src/a.py",
+        lambda names: "def f(name, x):\n" + "".join(f"  if '{n}' == name:\n{FAR}" for n in names),
+    ),
+    "cases": (
+        "src/a.py",
+        lambda names: "match name:\n" + "".join(f'  case "aten.{n}":\n{FAR}' for n in names),
+    ),
+    "comparisons in C++": (
+        "src/a.cc",
+        lambda names: "".join(f'if (op == "{n}") {{ {"x += 1; " * 20} }}\n' for n in names),
+    ),
+    "fields": ("src/a.h", lambda names: f"struct A {{ {' '.join(f'Fn* {n};' for n in names)} }};"),
+    "fields with types": (
+        "src/a.h",
+        lambda names: (
+            "struct A {\n" + "".join(f"  std::map<int, Fn> {n}{{}};\n" for n in names) + "};"
+        ),
+    ),
+    "lines of a text": ("python/a.txt", lambda names: "\n".join(names)),
+    "cells": ("python/a.csv", lambda names: "".join(f"{n},{'why ' * 30},1\n" for n in names)),
+    "a list in yaml": ("python/a.yaml", lambda names: f"ops: [{', '.join(names)}]"),
+    "items in yaml": ("python/a.yml", lambda names: "".join(f"- {n}\n" for n in names)),
+    "keys in yaml": (
+        "python/a.yaml",
+        lambda names: "".join(f"{n}: {'why ' * 30}\n" for n in names),
+    ),
+    "keys in toml": ("python/a.toml", lambda names: f"ops = [{', '.join(map(repr, names))}]"),
+}
+
+
+@pytest.mark.parametrize("what", SCATTERED)
+def test_a_list_with_much_between_its_names_is_found(twelve_operators, what):
+    root, names = twelve_operators
+    file, written = SCATTERED[what]
+    (root / "python").mkdir()
+    (root / file).write_text(written(names[:7]))
+    assert lists.check(root, {}) == []
+    (root / file).write_text(written(names[:8]))
+    (offence,) = lists.check(root, {})
+    assert offence.startswith(f"{file}:") and offence.endswith("lists 8 operators by hand")
+
+
 @pytest.mark.parametrize("module", [".low", "taeda.low", "..taeda.low"])
 def test_an_import_of_what_a_file_defines_is_no_list(twelve_operators, module):
     root, names = twelve_operators
@@ -214,11 +288,16 @@ def test_what_a_file_exports_is_no_list(twelve_operators):
         lambda names: f"f(g({names[0]}), {', '.join(f'{name}(x)' for name in names)})",
         lambda names: "\n".join(f"def {name}(x):\n    return x" for name in names),
         lambda names: "\n".join(f"x{i} = {name} + 1" for i, name in enumerate(names)),
+        lambda names: "\n".join(f"class A:\n  def {name}(self):\n    pass\n" for name in names),
+        lambda names: "\n".join(
+            f"  const Tensor {name} = f(x, {i});" for i, name in enumerate(names)
+        ),
     ],
 )
 def test_calls_and_definitions_are_no_list(twelve_operators, written):
     root, names = twelve_operators
-    (root / "src/a.py").write_text(written(names))
+    for file in ("src/a.py", "src/a.cc"):
+        (root / file).write_text(written(names))
     assert lists.check(root, {}) == []
 
 
