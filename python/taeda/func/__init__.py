@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from taeda import _C, Tensor, _missing
 
-from ._forward import jvp, linearize
+from ._forward import jvp
 from ._functionalize import functionalize
 from ._jacobians import hessian, jacfwd, jacrev
+from ._linearize import linearize
 from ._modules import functional_call, replace_all_batch_norm_modules_, stack_module_state
 from ._reverse import grad, grad_and_value, vjp
 from ._vmap import vmap

@@ -1,4 +1,4 @@
-"""jvp and linearize: derivatives along a direction."""
+"""jvp: derivatives along a direction."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from taeda.autograd import forward_ad
 from taeda.autograd.grad_mode import outside_inference
 from taeda.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
-from ._trees import check_inputs, only_tensors, output_tensors, split_aux
+from ._trees import only_tensors, output_tensors, split_aux
 
-__all__ = ["jvp", "linearize", "push"]
+__all__ = ["jvp", "push", "recordable"]
 
 NAME = "jvp(f, primals, tangents)"
 
@@ -53,7 +53,7 @@ def jvp(
 def push(func: Callable, xs: list, ts: list, strict: bool = False, has_aux: bool = False) -> tuple:
     """``func(*xs)`` and its derivative along ``ts``, for lists of tensors."""
     with outside_inference(), forward_ad.dual_level() as number:
-        xs, ts = [_recordable(x) for x in xs], [_recordable(t) for t in ts]
+        xs, ts = [recordable(x) for x in xs], [recordable(t) for t in ts]
         xs = [_C._lift(x) for x in xs]
         duals = [forward_ad.make_dual(x, t, level=number) for x, t in zip(xs, ts)]
         value, aux = split_aux(func(*duals), has_aux, NAME)
@@ -76,55 +76,6 @@ def push(func: Callable, xs: list, ts: list, strict: bool = False, has_aux: bool
     return (*done, aux) if has_aux else done
 
 
-def _recordable(x: Tensor) -> Tensor:
+def recordable(x: Tensor) -> Tensor:
+    """The tensor, or one with its elements that autograd may record."""
     return _C._fresh_leaf(x) if x.is_inference() else x
-
-
-def linearize(func: Callable, *primals: Any) -> tuple:
-    """``func(*primals)`` and the function of tangents that ``jvp`` is there.
-
-    Each call of that function runs ``func`` in forward mode at a copy of the primals, with the
-    default generators as they were, so that ``func`` draws the same random numbers. Other than in
-    PyTorch, which keeps what it recorded, whatever else ``func`` reads is read again.
-
-    >>> import taeda as torch
-    >>> y, push = torch.func.linearize(torch.sin, torch.zeros(2))
-    >>> push(torch.ones(2))
-    tensor([1., 1.])
-    """
-    given, spec = tree_flatten(primals)
-    check_inputs(given)
-    state = taeda.get_rng_state()
-    device_states = taeda.cuda.get_rng_state_all() if taeda.cuda.is_initialized() else []
-    with outside_inference():
-        inputs = [_C._lift(_recordable(x)) for x in given]
-        point = [x.clone() for x in inputs]
-        value = func(*tree_unflatten(inputs, spec))
-        output_tensors(value, "linearize(f, *primals)")
-
-    def jvp_fn(*tangents: Any) -> Any:
-        ts = _checked_tangents(tangents, given, spec)
-        with outside_inference(), taeda.random.fork_rng():
-            taeda.set_rng_state(state)
-            if device_states:
-                taeda.cuda.set_rng_state_all(device_states)
-            xs, ts = [x.clone() for x in point], [t.clone() for t in ts]  # `func` may write both
-            return push(lambda *duals: func(*tree_unflatten(list(duals), spec)), xs, ts)[1]
-
-    return value, jvp_fn
-
-
-def _checked_tangents(tangents: tuple, primals: list, spec: Any) -> list:
-    leaves, tangent_spec = tree_flatten(tangents)
-    if tangent_spec != spec:
-        raise RuntimeError(
-            f"Expected the tangents {tangent_spec} to have the same argspec as the primals {spec}"
-        )
-    for i, (x, t) in enumerate(zip(primals, leaves)):
-        for what in ("shape", "dtype"):
-            if getattr(t, what) != getattr(x, what):
-                raise RuntimeError(
-                    f"tangent:{i} with {what} {getattr(t, what)} in flattened pytree doesn't match "
-                    f"the {what} {getattr(x, what)} of the corresponding primal."
-                )
-    return leaves
