@@ -167,12 +167,10 @@ class OpOverload(_C._OperatorBase):
 
     @property
     def tags(self) -> list:
-        """torch.Tag.pointwise for the table's pointwise operators; else what a library says."""
-        if self._is_pointwise:
-            from taeda._functions.build import Tag
+        """What is known of the operator, as torch.Tag; of a program's own, what it said."""
+        from taeda._library import tags
 
-            return [Tag.pointwise]
-        return getattr(self, "_tags", [])
+        return tags.of(self)
 
     @property
     def is_view(self) -> bool:

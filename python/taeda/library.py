@@ -15,6 +15,8 @@ from importlib import import_module
 from typing import Any, cast
 
 from taeda import _C, _missing, _ops
+from taeda._library import fake_context
+from taeda._library import tags as _tags
 from taeda._library.autograd import autograd_kernel
 from taeda._library.custom_op import OPDEFS, CustomOpDef, check_dispatch_class, custom_op
 from taeda._library.infer_schema import infer_schema
@@ -79,6 +81,8 @@ def _never_met(key: str) -> bool:
 
 # How many kernels libraries have given for an operator and a key: "aten::add.Tensor/CPU".
 _implemented: collections.Counter[str] = collections.Counter()
+# Kernels for operators that are not defined yet: name -> library, function, arguments of impl().
+_waiting: dict[str, list[tuple[weakref.ref[Library], Callable, dict]]] = {}
 _warned = False  # of a kernel that replaces one of the table's
 
 
@@ -87,7 +91,10 @@ def _forget(
     implemented: list[str],
     watched: list[tuple],
     fallbacks: list[str],
+    tagged: list[str],
 ) -> None:
+    while tagged:
+        _tags.given.pop(tagged.pop(), None)
     while rules:
         _C._torch_dispatch_rules.pop(rules.pop(), None)
     while implemented:
@@ -182,7 +189,7 @@ class Library:
 
     >>> library = torch.library.Library("docs", "DEF")
     >>> library.define("plus_one(Tensor x) -> Tensor")
-    'docs::plus_one'
+    'plus_one'
     >>> library.impl("plus_one", lambda x: x + 1, "CPU")
     >>> torch.ops.docs.plus_one(torch.zeros(2))
     tensor([1., 1.])
@@ -212,6 +219,7 @@ class Library:
         self._implemented: list[str] = []  # keys of _implemented
         self._watched: list[tuple] = []  # operators, keys, whose calls may be shown as theirs
         self._fallbacks: list[str] = []  # keys of _dispatch_keys.FALLBACKS
+        self._tagged: list[str] = []  # keys of _tags.given
         weakref.finalize(self, _forget, *self._registered())
         _open.add(self)
 
@@ -219,11 +227,23 @@ class Library:
         return f"Library(kind={self.kind}, ns={self.ns}, dispatch_key={self.dispatch_key})>"
 
     def define(self, schema: str, alias_analysis: str = "", *, tags: Any = ()) -> str:
-        """Makes an operator of this namespace; returns its name."""
+        """Makes an operator of this namespace; returns its name, without the overload's."""
         if self.kind == "IMPL":
-            raise ValueError("a library of kind 'IMPL' defines no operators")
-        name = self.m.define(schema)
-        self._defined.add(name.partition("::")[2].partition(".")[0])
+            name = schema.partition("(")[0]
+            raise RuntimeError(
+                f'def("{name}"): Cannot define an operator inside of a TORCH_LIBRARY_IMPL block, a '
+                "Library(ns, 'IMPL'); define it by Library(ns, 'DEF') or 'FRAGMENT'"
+            )
+        listed = _tags.checked(tags)
+        qualified = self.m.define(schema)
+        name = qualified.partition("::")[2].partition(".")[0]
+        self._defined.add(name)
+        if listed:
+            _tags.given[qualified] = listed
+            self._tagged.append(qualified)
+        for library, function, named in _waiting.pop(qualified, ()):
+            if (living := library()) is not None and living.m is not None:
+                living.impl(qualified, function, **named)
         return name
 
     def impl(
@@ -240,7 +260,8 @@ class Library:
         With `with_keyset` the kernel is given the call's DispatchKeySet first, of which it passes
         a part to `OpOverload.redispatch`. The newest kernel of a key answers; with `allow_override`
         false a second one is a RuntimeError. Namespace "aten" is that of the operators of the
-        table, which can be given other kernels until the library ends, which warns once.
+        table, which can be given other kernels until the library ends, which warns once. An
+        operator that is defined later gets its kernel then, but for 'Meta'.
         """
         if not callable(fn):
             raise TypeError(
@@ -260,6 +281,12 @@ class Library:
                 f"Library.impl: {name} cannot be given a kernel for {key}: taeda has no such key "
                 "between a call and its kernel. Autograd and the devices' keys can have one"
             )
+        if self.ns != "aten" and key != "Meta" and _found(name) is None:
+            import_module("taeda._dispatch_keys")._dispatch_key_parse(key)
+            given = {"dispatch_key": key, "with_keyset": with_keyset}
+            later = _waiting.setdefault(name.removesuffix(".default"), [])
+            later.append((weakref.ref(self), fn, given))
+            return
         if _never_met(key):
             _overload(name)
         elif fn is fallthrough_kernel:
@@ -311,7 +338,7 @@ class Library:
         return name
 
     def _register_fake(self, op_name: str, fn: Callable, _stacklevel: int = 1) -> None:
-        self.impl(op_name, fn, "Meta")
+        self.impl(op_name, fake_context.in_context(self._qualify(op_name), fn), "Meta")
 
     def _register_torch_dispatch_rule(
         self, op: _ops.OpOverload, torch_dispatch_class: type, function: Callable
@@ -335,7 +362,7 @@ class Library:
         _forget(*self._registered())
 
     def _registered(self) -> tuple:
-        return self._rules, self._implemented, self._watched, self._fallbacks
+        return self._rules, self._implemented, self._watched, self._fallbacks, self._tagged
 
 
 @contextlib.contextmanager
@@ -358,7 +385,7 @@ def _library(name: str, lib: Library | None) -> Library:
 
 def define(
     qualname: Any, schema: str | None = None, *, lib: Library | None = None, tags: Any = ()
-) -> Any:
+) -> None:
     """Makes an operator: define("mylib::sin", "(Tensor x) -> Tensor")."""
     if not isinstance(qualname, str):
         raise ValueError(
@@ -373,7 +400,7 @@ def define(
             f"define(qualname, schema, ...): expected schema to look like e.g. "
             f'"(Tensor x) -> Tensor" but got "{schema}"'
         )
-    return _library(qualname, lib).define(name + schema)
+    _library(qualname, lib).define(name + schema, tags=tags)
 
 
 def _register(op: Any, func: Callable | None, add: Callable[[str, Callable], None]) -> Any:
@@ -432,11 +459,12 @@ def register_fake(
 ) -> Any:
     """Gives the function that works out an operator's shapes and dtypes without data.
 
-    It runs when the arguments are on device meta.
+    It runs when the arguments are on device meta. Where a shape depends on values, it asks
+    get_ctx().
     """
 
     def add(name: str, function: Callable) -> None:
-        _library(name, lib).impl(name, function, "Meta")
+        _library(name, lib)._register_fake(name, function)
 
     return _register(op, func, add)
 
@@ -542,11 +570,14 @@ def wrap_triton(*args: Any, **kwargs: Any) -> Any:
 
 
 def get_ctx() -> Any:
-    """Not supported: shapes that depend on the data are not described without them."""
-    raise NotImplementedError(
-        "torch.library.get_ctx: fake implementations are given tensors on device meta, whose sizes "
-        "are numbers"
-    )
+    """What the fake implementation that runs may ask for sizes that depend on values; None outside.
+
+    >>> torch.library.define("docs::nonzero_of", "(Tensor x) -> Tensor")
+    >>> @torch.library.register_fake("docs::nonzero_of")
+    ... def _(x):
+    ...     return x.new_empty((torch.library.get_ctx().new_dynamic_size(), x.dim()))
+    """
+    return fake_context.current()
 
 
 def _definition(op: Any) -> CustomOpDef | None:
@@ -555,9 +586,13 @@ def _definition(op: Any) -> CustomOpDef | None:
     return OPDEFS.get(_name_of(op))
 
 
-def _overload(op: str) -> _ops.OpOverload:
+def _found(op: str) -> _ops.OpOverload | None:
     name, _, overload = op.partition(".")
-    found = _C._operator(name, overload)
+    return _C._operator(name, "" if overload == "default" else overload)
+
+
+def _overload(op: str) -> _ops.OpOverload:
+    found = _found(op)
     if found is None:
         raise RuntimeError(f"operator {op} does not exist")
     return found

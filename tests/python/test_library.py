@@ -28,7 +28,8 @@ def ops(namespace):
 
 def test_define_and_impl(namespace):
     library = Library(namespace, "DEF")
-    assert library.define("plus(Tensor x, int n=1) -> Tensor") == f"{namespace}::plus"
+    assert library.define("plus(Tensor x, int n=1) -> Tensor") == "plus"
+    assert library.define("plus.two(Tensor x, int n, int m) -> Tensor") == "plus"
     library.impl("plus", lambda x, n=1: x + n, "CPU")
     x = taeda.zeros(2)
     assert ops(namespace).plus(x).tolist() == [1.0, 1.0]
@@ -110,12 +111,10 @@ def test_errors_name_the_operator(namespace):
     with pytest.raises(NotImplementedError, match=f"Could not run '{namespace}::f'"):
         ops(namespace).f(taeda.ones(1))
     with pytest.raises(RuntimeError, match="does not exist"):
-        library.impl("g", lambda x: x, "CPU")
-    with pytest.raises(RuntimeError, match="could not parse dispatch key"):
-        library.impl("f", lambda x: x, "Nonsense")
-    for name in ("aten::matmul", "zeros"):
-        with pytest.raises(NotImplementedError, match=r"has no kernel of its own that could be"):
-            Library("aten", "IMPL").impl(name, lambda x: x, "CPU")
+        library.impl("g", lambda x: x, "Meta")
+    for name in "fg":
+        with pytest.raises(RuntimeError, match="could not parse dispatch key"):
+            library.impl(name, lambda x: x, "Nonsense")
     with pytest.raises(NotImplementedError, match="cannot be given a kernel for BackendSelect"):
         Library("aten", "IMPL").impl("aten::relu", lambda x: x, "BackendSelect")
     with pytest.raises(RuntimeError, match="operator table"):
@@ -829,3 +828,121 @@ def test_a_namespace_is_defined_once():
         assert taeda.ops.test_library_once.f(taeda.zeros(1)).item() == 2
     with _scoped_library("test_library_once", "DEF"):
         pass
+
+
+# --- before it is defined, tags, sizes that depend on values ---
+
+
+def test_kernels_may_come_before_the_definition(namespace):
+    first, second = Library(namespace, "IMPL"), Library(namespace, "IMPL")
+    first.impl("f", lambda x: x * 2, "CPU")
+    second.impl("f.two", lambda x, y: x * y, "CompositeImplicitAutograd")
+    taeda.library.impl(f"{namespace}::g", "cpu", lambda x: x + 1)
+    assert not hasattr(ops(namespace), "f")
+    library = Library(namespace, "DEF")
+    for schema in ("f(Tensor x) -> Tensor", "f.two(Tensor x, Tensor y) -> Tensor"):
+        library.define(schema)
+    taeda.library.define(f"{namespace}::g", "(Tensor x) -> Tensor", lib=library)
+    x = taeda.full((2,), 3.0)
+    assert ops(namespace).f(x).tolist() == [6.0, 6.0]
+    assert ops(namespace).f.two(x, x).tolist() == [9.0, 9.0]
+    assert ops(namespace).g(x).tolist() == [4.0, 4.0]
+    first._destroy()
+    with pytest.raises(NotImplementedError, match="no kernel was registered"):
+        ops(namespace).f(x)
+
+
+def test_a_kernel_of_a_library_that_is_gone_is_not_given_later(namespace):
+    gone = Library(namespace, "IMPL")
+    gone.impl("f", lambda x: x * 2, "CPU")
+    gone._destroy()
+    library = Library(namespace, "DEF")
+    library.define("f(Tensor x) -> Tensor")
+    with pytest.raises(NotImplementedError, match="no kernel was registered"):
+        ops(namespace).f(taeda.ones(2))
+
+
+def test_shapes_and_the_tables_operators_cannot_wait(namespace):
+    library = Library(namespace, "IMPL")
+    with pytest.raises(RuntimeError, match=f"operator {namespace}::f does not exist"):
+        library.impl("f", lambda x: x, "Meta")
+    with pytest.raises(RuntimeError, match="operator aten::no_such_one does not exist"):
+        Library("aten", "IMPL").impl("no_such_one", lambda x: x, "CPU")
+    with pytest.raises(
+        RuntimeError, match="Cannot define an operator inside of a TORCH_LIBRARY_IM"
+    ):
+        library.define("f(Tensor x) -> Tensor")
+
+
+def test_tags_are_pytorchs():
+    torch = pytest.importorskip("torch")
+    assert [tag.name for tag in taeda.Tag] == list(torch.Tag.__members__)
+    assert [int(tag) for tag in taeda.Tag] == [int(tag) for tag in torch.Tag.__members__.values()]
+    assert taeda.Tag.core != 0
+    compared = 0
+    known = {"core", "pt2_compliant_tag", "out"}
+    for name in sorted(dir(torch.ops.aten)):
+        ours, theirs = getattr(taeda.ops.aten, name, None), getattr(torch.ops.aten, name)
+        if not hasattr(theirs, "overloads") or not hasattr(ours, "overloads"):
+            continue
+        for overload in set(ours.overloads()) & set(theirs.overloads()):
+            found = {tag.name for tag in getattr(ours, overload).tags} & known
+            expected = {tag.name for tag in getattr(theirs, overload).tags} & known
+            assert found == expected, (name, overload)
+            compared += 1
+    assert compared > 1000
+
+
+def test_tags_of_a_programs_operators(namespace):
+    Tag = taeda.Tag
+    library = Library(namespace, "DEF")
+    library.define("f(Tensor x) -> Tensor", tags=Tag.pointwise)
+    library.define("f.two(Tensor x) -> Tensor", tags=(Tag.pt2_compliant_tag, Tag.core))
+    library.define("g(Tensor x) -> Tensor")
+    assert ops(namespace).f.default.tags == [Tag.pointwise]
+    assert ops(namespace).f.two.tags == [Tag.core, Tag.pt2_compliant_tag]
+    assert ops(namespace).g.default.tags == []
+    with pytest.raises(TypeError, match=r"tags must be torch\.Tag or a sequence of them, got 'x'"):
+        library.define("h(Tensor x) -> Tensor", tags="x")
+    library._destroy()
+    again = Library(namespace, "DEF")
+    again.define("f(Tensor x) -> Tensor")
+    assert ops(namespace).f.default.tags == []
+
+    @custom_op(f"{namespace}::made", mutates_args=(), tags=[Tag.pointwise])
+    def made(x: Tensor) -> Tensor:
+        return x + 1
+
+    assert ops(namespace).made.default.tags == [Tag.pointwise, Tag.pt2_compliant_tag]
+
+
+def test_a_fake_implementation_asks_for_a_size_that_depends_on_values(namespace):
+    from taeda._subclasses import DynamicOutputShapeException, FakeTensorMode
+
+    @custom_op(f"{namespace}::nonzero_of", mutates_args=())
+    def nonzero_of(x: Tensor) -> Tensor:
+        return x.nonzero()
+
+    @nonzero_of.register_fake
+    def _(x):
+        count = taeda.library.get_ctx().new_dynamic_size()
+        return x.new_empty((count, x.dim()), dtype=taeda.int64)
+
+    assert taeda.library.get_ctx() is None
+    with pytest.raises(RuntimeError, match="trying to run this operator with meta Tensors"):
+        nonzero_of(taeda.ones(3, device="meta"))
+    assert taeda.library.get_ctx() is None
+    with FakeTensorMode() as mode, pytest.raises(DynamicOutputShapeException):
+        nonzero_of(mode.from_tensor(taeda.ones(3)))
+    assert set(opcheck(nonzero_of, (taeda.ones(3),)).values()) == {"SUCCESS"}
+    library = Library(namespace, "FRAGMENT")
+    library.define("same(Tensor x) -> Tensor")
+    seen = []
+
+    @taeda.library.register_fake(f"{namespace}::same", lib=library)
+    def _(x):
+        seen.append(taeda.library.get_ctx())
+        return taeda.empty_like(x)
+
+    ops(namespace).same(taeda.ones(2, device="meta"))
+    assert seen[0] is not None

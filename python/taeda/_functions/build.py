@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable
-from enum import Enum
 from typing import Any
 
 import taeda
 from taeda import _C
 from taeda._C import DispatchKey, DispatchKeySet  # noqa: F401
+from taeda._library.tags import Tag  # noqa: F401
 from taeda.jit import fork, wait  # noqa: F401
 from taeda.storage import UntypedStorage as StorageBase  # noqa: F401
 
@@ -20,15 +20,6 @@ Storage = taeda.FloatStorage
 legacy_contiguous_format = taeda.contiguous_format
 DisableTorchFunction = _C.DisableTorchFunction
 DisableTorchFunctionSubclass = _C.DisableTorchFunctionSubclass
-
-Tag = Enum(  # type: ignore[misc]
-    "Tag",
-    "core cudagraph_unsafe data_dependent_output dynamic_output_shape flexible_layout generated "
-    "inplace_view maybe_aliasing_or_mutating needs_contiguous_strides needs_exact_strides "
-    "needs_fixed_stride_order nondeterministic_bitwise nondeterministic_seeded pointwise "
-    "pt2_compliant_tag reduction view_copy",
-    module="torch",
-)
 
 
 def compiled_with_cxx11_abi() -> bool:

@@ -7,7 +7,9 @@ from typing import Any
 
 from taeda import _C, _ops
 from taeda._library.autograd import autograd_kernel, tensors_in
+from taeda._library.fake_context import in_context
 from taeda._library.infer_schema import infer_schema
+from taeda._library.tags import Tag, checked, given
 
 DEVICE_KEYS = {"cpu": "CPU", "cuda": "CUDA", "meta": "Meta"}
 
@@ -114,7 +116,7 @@ class CustomOpDef:
 
     def register_fake(self, fn: Callable, /) -> Callable:
         """Gives the function that works out shapes and dtypes only: it runs for device meta."""
-        self._library.impl(self._name, "Meta", fn)
+        self._library.impl(self._name, "Meta", in_context(self._qualname, fn))
         self._kernels["meta"] = fn
         return fn
 
@@ -263,6 +265,7 @@ def custom_op(
                     "consistent."
                 )
         made.register_kernel(device_types)(function)
+        given[made._qualname] = checked([*(tags or ()), Tag.pt2_compliant_tag])
         return made
 
     return make if fn is None else make(fn)

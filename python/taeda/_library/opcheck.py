@@ -8,6 +8,7 @@ from typing import Any
 from taeda import _C, _ops
 from taeda._library.autograd import tensors_in
 from taeda._library.custom_op import OPDEFS
+from taeda._library.fake_context import UnknownSize
 from taeda.utils import _pytree as pytree
 
 
@@ -99,7 +100,10 @@ def test_faketensor(op: _ops.OpOverload, args: tuple, kwargs: dict) -> None:
                 f"{op} has no fake implementation; add one with torch.library.register_fake"
             )
         fake_args, fake_kwargs = pytree.tree_map(to_meta, (args, kwargs))
-        fake = tensors_in(op(*fake_args, **fake_kwargs))
+        try:
+            fake = tensors_in(op(*fake_args, **fake_kwargs))
+        except UnknownSize:
+            return  # it says that its sizes depend on values
     if len(real) != len(fake):
         raise OpCheckError(f"{op} gives {len(real)} tensors, its fake implementation {len(fake)}")
     for r, f in zip(real, fake):
@@ -143,7 +147,10 @@ def test_aot_dispatch(op: _ops.OpOverload, args: tuple, kwargs: dict) -> None:
         return value.detach().to("meta").requires_grad_(value.requires_grad)
 
     real = _differentiated(op, *_copies((args, kwargs)))
-    fake = _differentiated(op, *pytree.tree_map(to_meta, (args, kwargs)))
+    try:
+        fake = _differentiated(op, *pytree.tree_map(to_meta, (args, kwargs)))
+    except UnknownSize:
+        return
     for what, ours, theirs in zip(("results", "gradients"), real, fake):
         found = [None if t is None else (t.shape, t.dtype) for t in ours]
         expected = [None if t is None else (t.shape, t.dtype) for t in theirs]

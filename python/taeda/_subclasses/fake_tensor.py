@@ -14,6 +14,7 @@ from typing import Any, cast
 
 import taeda
 from taeda import _C, Tensor, nn
+from taeda._library.fake_context import UnknownSize
 from taeda._subclasses.fake_utils import (
     DataDependentOutputException,
     DynamicOutputShapeException,
@@ -423,6 +424,8 @@ def _run(func: Any, args: tuple, kwargs: dict) -> Any:
             if func._opname.startswith("index_put") and has_mask(args):
                 return args[0].zero_() if func._schema.is_mutable else args[0].clone()
             return func(*args, **kwargs)
+    except UnknownSize:
+        raise DynamicOutputShapeException(func) from None
     except NotImplementedError as error:
         if "depend on data" in str(error):
             raise DynamicOutputShapeException(func) from None

@@ -1,0 +1,63 @@
+"""torch.Tag, and the tags of operators (`OpOverload.tags`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import Enum
+from typing import Any
+
+from taeda import _ops
+
+__all__ = ["Tag", "checked", "of"]
+
+_NAMES = (
+    "core cudagraph_unsafe data_dependent_output dynamic_output_shape flexible_layout generated "
+    "inplace inplace_view maybe_aliasing_or_mutating needs_contiguous_strides needs_exact_strides "
+    "needs_fixed_stride_order nondeterministic_bitwise nondeterministic_seeded out out_variant "
+    "pointwise pt2_compliant_tag reduction view_copy"
+)
+
+
+class _Number(Enum):
+    def __int__(self) -> int:
+        return self.value
+
+    __index__ = __int__
+
+
+Tag = _Number("Tag", _NAMES, module="torch", start=0)  # type: ignore[call-overload]
+
+#: Those that programs gave: "ns::name.overload" -> tags.
+given: dict[str, list] = {}
+
+
+def checked(tags: Any) -> list:
+    """One tag or several, as a list; TypeError for what is none."""
+    listed = [tags] if isinstance(tags, Tag) else tags
+    if not isinstance(listed, Iterable) or not all(isinstance(tag, Tag) for tag in listed):
+        raise TypeError(f"define(): tags must be torch.Tag or a sequence of them, got {tags!r}")
+    return sorted(listed, key=int)
+
+
+def _is_view(name: str) -> bool:
+    packet = getattr(_ops.ops.aten, name, None)
+    return packet is not None and any(getattr(packet, o).is_view for o in packet.overloads())
+
+
+def of(op: Any) -> list:
+    """The tags of an operator, in their order."""
+    if op.namespace != "aten":
+        return [Tag.pointwise] if op._is_pointwise else list(given.get(op.name(), ()))
+    from taeda._library.core_operators import CORE
+
+    name, overload, schema = op._opname, op._overloadname, op._schema
+    held = {
+        Tag.pt2_compliant_tag: True,
+        Tag.core: f"{name}.{overload}".removesuffix(".default") in CORE,
+        Tag.pointwise: op._is_pointwise,
+        Tag.view_copy: name.endswith("_copy") and _is_view(name.removesuffix("_copy")),
+        Tag.inplace: name.endswith("_") and schema.is_mutable,
+        Tag.out: any(a.is_out for a in schema.arguments),
+        Tag.nondeterministic_seeded: any(a.name == "generator" for a in schema.arguments),
+    }
+    return sorted((tag for tag, yes in held.items() if yes), key=int)
