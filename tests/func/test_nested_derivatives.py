@@ -433,3 +433,39 @@ def test_a_checkpoint_stands_inside_of_functionalize_in_forward_mode():
     kept = lambda x: taeda.utils.checkpoint.checkpoint(taeda.exp, x, use_reentrant=False)  # noqa: E731
     x = vector(taeda)
     near(taeda.func.jacfwd(taeda.func.functionalize(kept))(x), np.diag(np.exp(X)))
+
+
+# --- checkpoints around transforms ---
+
+CHECKPOINTED = {
+    "grad": lambda f, c: c(taeda.func.grad(f)),
+    "hessian": lambda f, c: c(taeda.func.hessian(f)),
+    "jacrev": lambda f, c: c(taeda.func.jacrev(f)),
+    "vmap of grad": lambda f, c: c(
+        lambda x: taeda.func.vmap(taeda.func.grad(f))(taeda.stack([x, x * 2]))
+    ),
+    "vmap of jacrev": lambda f, c: c(
+        lambda x: taeda.func.vmap(taeda.func.jacrev(f))(taeda.stack([x, x * 2]))
+    ),
+    "grad of a checkpoint of grad": lambda f, c: taeda.func.grad(
+        lambda x: c(taeda.func.grad(f))(x).sum()
+    ),
+    "among others": lambda f, c: c(lambda x: taeda.func.hessian(f)(x.sin()) * x.cos()),
+}
+
+
+@pytest.mark.parametrize("name", CHECKPOINTED)
+def test_a_checkpoint_may_stand_around_a_transform(name):
+    def function(x):
+        return (x.sin() * x * x).sum()
+
+    def kept(f):
+        return lambda x: taeda.utils.checkpoint.checkpoint(f, x, use_reentrant=False)
+
+    found = []
+    for around in (kept, lambda f: f):
+        x = taeda.tensor([0.3, -0.5], dtype=taeda.float64, requires_grad=True)
+        y = CHECKPOINTED[name](function, around)(x)
+        (gradient,) = taeda.autograd.grad(y.sum(), x)
+        found.append([y.detach(), gradient])
+    taeda.testing.assert_close(*found)

@@ -90,6 +90,29 @@ def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
         _C._increment_version(t)
 
 
+class _Active(threading.local):
+    hooks: tuple[saved_tensors_hooks, ...] = ()  # those that this thread is in
+
+
+_active = _Active()
+
+
+@contextlib.contextmanager
+def without_hooks_of(kind: type) -> Iterator[None]:
+    """Takes all hooks off while the block runs, if some are of this class."""
+    hooks = _active.hooks
+    if not any(isinstance(each, kind) for each in hooks):
+        yield
+        return
+    for each in reversed(hooks):
+        each.__exit__()
+    try:
+        yield
+    finally:
+        for each in hooks:
+            each.__enter__()
+
+
 class saved_tensors_hooks:
     """Inside, ``pack_hook(tensor)`` chooses what is kept of each tensor saved for backward.
 
@@ -104,9 +127,11 @@ class saved_tensors_hooks:
 
     def __enter__(self) -> None:
         _C._push_saved_tensors_default_hooks(self.pack_hook, self.unpack_hook)
+        _active.hooks = (*_active.hooks, self)
 
     def __exit__(self, *exc_info: Any) -> None:
         _C._pop_saved_tensors_default_hooks()
+        _active.hooks = _active.hooks[:-1]
 
 
 class save_on_cpu(saved_tensors_hooks):

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import taeda
 from taeda import _C, Tensor
 from taeda.autograd.grad_mode import differentiating, recording
+from taeda.autograd.graph import without_hooks_of
 from taeda.utils._pytree import tree_map
 
 __all__ = ["Run", "gradients", "level"]
@@ -24,10 +26,12 @@ _levels = _C._carry_thread_local(_Levels())
 
 @contextmanager
 def level() -> Iterator[None]:
-    """A transform at work, which records whatever the mode outside."""
+    """A transform at work, which records whatever the mode outside. A checkpoint outside keeps
+    nothing of its graph, which is gone before the checkpoint's region ends."""
+    checkpoint = sys.modules.get("taeda.utils.checkpoint")
     _levels.depth += 1
     try:
-        with recording():
+        with recording(), without_hooks_of(checkpoint._Hooks) if checkpoint else nullcontext():
             yield
     finally:
         _levels.depth -= 1

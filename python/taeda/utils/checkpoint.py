@@ -204,6 +204,10 @@ def _metadata(tensor: Tensor) -> tuple:
     return tuple(tensor.shape), tensor.dtype, tensor.device
 
 
+class _Hooks(saved_tensors_hooks):
+    """A checkpoint's; transforms of taeda.func inside of its region save without them."""
+
+
 class _Frame:
     """One run of a region: the numbers of what it saved, and the way to run it again."""
 
@@ -267,7 +271,7 @@ class _Frame:
 
         with (
             contextlib.suppress(_StopRecomputation),
-            saved_tensors_hooks(keep, lambda t: t),
+            _Hooks(keep, lambda t: t),
             taeda.enable_grad(),
         ):
             self.run(self.args())
@@ -355,7 +359,7 @@ def checkpoint(
         early_stop and _early_stop,
         _default_check if determinism_check == "default" else None,
     )
-    with saved_tensors_hooks(frame.pack, frame.unpack), around_forward:
+    with _Hooks(frame.pack, frame.unpack), around_forward:
         result = function(*args, **kwargs)
     frame.complete = True
     return result
