@@ -239,6 +239,67 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
 native_channel_shuffle = channel_shuffle
 
 
+def _check_bags(
+    input: Tensor,
+    weight: Tensor,
+    scale_grad_by_freq: bool,
+    mode: str,
+    sparse: bool,
+    per_sample_weights: Tensor | None,
+) -> None:
+    """Raises for what embedding_bag does not take together."""
+    if mode not in ("sum", "mean", "max"):
+        raise ValueError("mode has to be one of sum, mean or max")
+    if per_sample_weights is not None and mode != "sum":
+        raise NotImplementedError(
+            "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported "
+            f"for mode='sum' (got mode='{mode}'). Please open a feature request on GitHub."
+        )
+    if mode == "max" and scale_grad_by_freq:
+        raise ValueError("max mode does not support scaling the gradient by the frequency")
+    if mode == "max" and sparse:
+        raise ValueError("max mode does not support sparse weights")
+    if per_sample_weights is not None and input.size() != per_sample_weights.size():
+        raise ValueError(
+            f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, "
+            f"then it must have the same shape as the input ({input.shape})"
+        )
+    if not weight.dim() == 2:
+        raise ValueError(
+            f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.dim()}"
+        )
+
+
+def _bags(
+    input: Tensor,
+    offsets: Tensor | None,
+    per_sample_weights: Tensor | None,
+    include_last_offset: bool,
+) -> tuple[Tensor, Tensor, Tensor | None]:
+    """All indices in a row, where each bag starts, and the weights in a row."""
+    if input.dim() == 2:
+        if offsets is not None:
+            kind = "<unknown>" if not isinstance(offsets, Tensor) else str(type(offsets))
+            raise ValueError(
+                "if input is 2D, then offsets has to be None, as input is treated is a mini-batch "
+                f"of fixed length sequences. However, found offsets of type {kind}"
+            )
+        length = max(input.size(1), 1)
+        starts = taeda.arange(0, input.numel() + 1, length, device=input.device)
+        if input.numel() == 0:
+            starts = starts.new_zeros(input.size(0) + 1)
+        if per_sample_weights is not None:
+            per_sample_weights = per_sample_weights.reshape(-1)
+        return input.reshape(-1), starts, per_sample_weights
+    if input.dim() == 1:
+        if offsets is None:
+            raise ValueError("offsets has to be a 1D Tensor but got None")
+        if offsets.dim() != 1:
+            raise ValueError("offsets has to be a 1D Tensor")
+        return input, _bag_starts(offsets, input.numel(), include_last_offset), per_sample_weights
+    raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.dim()}")
+
+
 def embedding_bag(
     input: Tensor,
     weight: Tensor,
@@ -261,50 +322,10 @@ def embedding_bag(
             stacklevel=2,
         )
         weight, input = input, weight
-    if mode not in ("sum", "mean", "max"):
-        raise ValueError("mode has to be one of sum, mean or max")
-    if per_sample_weights is not None and mode != "sum":
-        raise NotImplementedError(
-            "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported "
-            f"for mode='sum' (got mode='{mode}'). Please open a feature request on GitHub."
-        )
-    if mode == "max" and scale_grad_by_freq:
-        raise ValueError("max mode does not support scaling the gradient by the frequency")
-    if mode == "max" and sparse:
-        raise ValueError("max mode does not support sparse weights")
-    if per_sample_weights is not None and input.size() != per_sample_weights.size():
-        raise ValueError(
-            f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, "
-            f"then it must have the same shape as the input ({input.shape})"
-        )
-    if not weight.dim() == 2:
-        raise ValueError(
-            f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.dim()}"
-        )
-    if input.dim() == 2:
-        if offsets is not None:
-            kind = "<unknown>" if not isinstance(offsets, Tensor) else str(type(offsets))
-            raise ValueError(
-                "if input is 2D, then offsets has to be None, as input is treated is a mini-batch "
-                f"of fixed length sequences. However, found offsets of type {kind}"
-            )
-        length = max(input.size(1), 1)
-        starts = taeda.arange(0, input.numel() + 1, length, device=input.device)
-        if input.numel() == 0:
-            starts = starts.new_zeros(input.size(0) + 1)
-        input = input.reshape(-1)
-        if per_sample_weights is not None:
-            per_sample_weights = per_sample_weights.reshape(-1)
-    elif input.dim() == 1:
-        if offsets is None:
-            raise ValueError("offsets has to be a 1D Tensor but got None")
-        if offsets.dim() != 1:
-            raise ValueError("offsets has to be a 1D Tensor")
-        starts = _bag_starts(offsets, input.numel(), include_last_offset)
-    else:
-        raise ValueError(
-            f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.dim()}"
-        )
+    _check_bags(input, weight, scale_grad_by_freq, mode, sparse, per_sample_weights)
+    input, starts, per_sample_weights = _bags(
+        input, offsets, per_sample_weights, include_last_offset
+    )
     if padding_idx is not None and not -weight.size(0) <= padding_idx < weight.size(0):
         raise AssertionError("padding_idx must be within num_embeddings")
     by_rows = mode == "max" or scale_grad_by_freq or sparse
