@@ -18,7 +18,7 @@ OPTIONS = [  # what an `options` argument is in Python
 ]
 # Whose functions are named after them: torch.linalg.inv is called linalg_inv, as in PyTorch.
 PREFIXES = ("linalg", "special", "fft")
-Place = tuple[str, str]  # owner (torch, Tensor, nn.functional, linalg, ...) and name
+Attribute = tuple[str, str]  # owner (torch, Tensor, nn.functional, linalg, ...) and name
 
 
 @dataclass
@@ -42,19 +42,19 @@ class Call:
             self.arguments.append(Argument("out", kind, "None", keyword_only=True))
 
 
-Names = dict[Place, list[Call]]
+Names = dict[Attribute, list[Call]]
 
 
 def python_names(ops: list[Op]) -> Names:
     """The overloads of each name."""
     found: Names = defaultdict(list)
     for op in ops:
-        for place in op.python:
-            owner, _, name = place.rpartition(".")
+        for attribute in op.python:
+            owner, _, name = attribute.rpartition(".")
             owner = owner.removeprefix("torch.")
             found[owner, name].append(Call(op))
             if "inplace" in op.variants and not name.startswith("__") and owner not in BORROWERS:
-                shown = owner == "Tensor" or place in op.inplace_python
+                shown = owner == "Tensor" or attribute in op.inplace_python
                 if home := owner if shown else HIDDEN.get(owner):
                     found[home, name + "_"].append(Call(op, inplace=True))
     for calls in found.values():  # those of old programs come last, and users are not told of them
@@ -62,7 +62,7 @@ def python_names(ops: list[Op]) -> Names:
     return dict(sorted(found.items()))
 
 
-def own_name(place: Place) -> str:
+def own_name(attribute: Attribute) -> str:
     """A function's ``__name__``."""
-    owner, name = place
+    owner, name = attribute
     return f"{owner}_{name}" if owner in PREFIXES else name

@@ -12,7 +12,7 @@ from collections import defaultdict
 
 from .cpp import Table
 from .headers import source
-from .names import BORROWERS, Call, Names, Place, own_name, python_names
+from .names import BORROWERS, Attribute, Call, Names, own_name, python_names
 from .op import Op
 from .schema import Argument
 from .signatures import docstring, shown
@@ -25,23 +25,27 @@ def binding_files(table: Table) -> dict[str, str]:
     """bindings_NAME.cc with the functions, bindings_groups.cc with the tables that name them,
     result_types.cc with the names in their results."""
     names = python_names(table.ops)
-    bodies: dict[tuple[str, ...], list[Place]] = defaultdict(list)
-    for place, calls in names.items():  # those that have the same overloads share a body
-        bodies[tuple(call.function for call in calls)].append(place)
-    entries: dict[Place, Place] = {}  # each place with the one whose function it has
+    bodies: dict[tuple[str, ...], list[Attribute]] = defaultdict(list)
+    for attribute, calls in names.items():  # those that have the same overloads share a body
+        bodies[tuple(call.function for call in calls)].append(attribute)
+    entries: dict[Attribute, Attribute] = {}  # each attribute with the one whose function it has
     files, small = {}, []
-    by_level: dict[str, list[list[Place]]] = {"speed": [], "size": []}
-    for places in bodies.values():
+    by_level: dict[str, list[list[Attribute]]] = {"speed": [], "size": []}
+    for attributes in bodies.values():
         # Borrowers take another's function, but no method's: its first argument is unchecked.
-        lent = [place for place in places if place[0] not in ("Tensor", *BORROWERS)]
-        entries |= {p: lent[-1] if lent and p[0] in BORROWERS else p for p in places}
-        own = [p for p in places if entries[p] == p]
+        lent = [attribute for attribute in attributes if attribute[0] not in ("Tensor", *BORROWERS)]
+        entries |= {p: lent[-1] if lent and p[0] in BORROWERS else p for p in attributes}
+        own = [p for p in attributes if entries[p] == p]
         levels = {call.op.optimize for call in names[own[0]]}
         by_level["size" if levels == {"size"} else "speed"].append(own)
     for level, groups in by_level.items():
-        for first, group in cut(groups, lambda places: _identifier(places[0]), 60).items():
-            lines = [line for places in group for line in _functions(places, names[places[0]])]
-            called = [call.op for places in group for call in names[places[0]]]
+        for first, group in cut(groups, lambda attributes: _identifier(attributes[0]), 60).items():
+            lines = [
+                line
+                for attributes in group
+                for line in _functions(attributes, names[attributes[0]])
+            ]
+            called = [call.op for attributes in group for call in names[attributes[0]]]
             files[f"bindings_{first}.cc"] = source(table, called, ["python/bound.h"], lines, SPACE)
             small += [f"bindings_{first}.cc"] if level == "size" else []
     tables = _groups(names, entries)
@@ -51,13 +55,13 @@ def binding_files(table: Table) -> dict[str, str]:
     return files
 
 
-def _identifier(place: Place) -> str:
-    return ".".join(place).replace(".", "__")
+def _identifier(attribute: Attribute) -> str:
+    return ".".join(attribute).replace(".", "__")
 
 
-def _functions(places: list[Place], calls: list[Call]) -> list[str]:
-    """The shared body of some places, in a namespace of its own, and its entries."""
-    scope = f"binding_{_identifier(places[0])}"
+def _functions(attributes: list[Attribute], calls: list[Call]) -> list[str]:
+    """The shared body of some attributes, in a namespace of its own, and its entries."""
+    scope = f"binding_{_identifier(attributes[0])}"
     named = dict.fromkeys(call.op.name for call in calls if call.named)
     out = [f"// {calls[0].op.sig.text}", *(f"extern ResultType result_{n};" for n in named)]
     out.append(f"namespace {scope} {{")
@@ -73,7 +77,7 @@ def _functions(places: list[Place], calls: list[Call]) -> list[str]:
     out += block("static PyObject* call([[maybe_unused]] Arguments& a)", body)
     out.append(f"}}  // namespace {scope}")
     hidden = len(calls) - len(shown(calls))
-    for owner, name in places:
+    for owner, name in attributes:
         ident = _identifier((owner, name))
         out.append(f'TD_BINDING({ident}, "{name}", "{owner}", {scope}, {hidden})')
     return out
@@ -122,16 +126,16 @@ def _case(call: Call) -> list[str]:
 # --- tables ---
 
 
-def _groups(names: Names, entries: dict[Place, Place]) -> list[str]:
+def _groups(names: Names, entries: dict[Attribute, Attribute]) -> list[str]:
     """The functions of each owner, with their docstrings."""
     declared, tables = set(), defaultdict(list)
-    for place, calls in names.items():
-        function = f"py_{_identifier(entries[place])}"
+    for attribute, calls in names.items():
+        function = f"py_{_identifier(entries[attribute])}"
         declared.add(f"PyObject* {function}(PyObject*, PyObject* const*, Py_ssize_t, PyObject*);")
         cast = f"reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>({function}))"
-        doc = quoted(docstring(*place, calls))
-        tables[place[0]].append(
-            f'{{"{own_name(place)}", {cast}, METH_FASTCALL | METH_KEYWORDS, {doc}}}'
+        doc = quoted(docstring(*attribute, calls))
+        tables[attribute[0]].append(
+            f'{{"{own_name(attribute)}", {cast}, METH_FASTCALL | METH_KEYWORDS, {doc}}}'
         )
     out, groups = [*sorted(declared), "namespace {"], []
     for owner, rows in tables.items():

@@ -44,7 +44,7 @@ struct ProfileRecord {
 
 struct Profile {
   std::vector<ProfileRecord> records;  // by start, so an operator stands before what it calls
-  uint64_t dropped = 0;                // older records that had no room
+  uint64_t dropped = 0;                // older records that newer ones replaced
 };
 
 // Starts recording on this thread; RuntimeError where it is being recorded already.
