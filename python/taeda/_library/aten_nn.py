@@ -196,7 +196,7 @@ def _(x: Any, target: Any, weight: Any, ignored: int, how: str, smoothing: float
     """The loss of the logarithms of the probabilities; the gradient reads log(sum(exp(row))) and
     the sum of the targets' weights."""
     recorded = taeda.is_grad_enabled() and x.requires_grad
-    if smoothing or (recorded and how == "none"):
+    if smoothing:
         own = ours._cross_entropy.default
         return own, (x, target, weight, ignored, how, smoothing), {}, None
     log_p = aten._log_softmax(x, 1, False)
@@ -209,6 +209,38 @@ def _(x: Any, target: Any, weight: Any, ignored: int, how: str, smoothing: float
         return loss, lse.to(wider), total.to(wider)
 
     return aten.nll_loss_forward.default, args, {}, restore
+
+
+@spells("cross_entropy_backward")
+def _(
+    gy: Any,
+    x: Any,
+    target: Any,
+    weight: Any,
+    lse: Any,
+    total: Any,
+    ignored: int,
+    how: str,
+    smoothing: float,
+) -> tuple:
+    """The two steps of PyTorch's; the logarithms of the probabilities are made again."""
+    if smoothing:
+        given = (gy, x, target, weight, lse, total, ignored, how, smoothing)
+        return ours.cross_entropy_backward.default, given, {}, None
+    log_p = aten.sub.Tensor(x, aten.unsqueeze(lse.to(x.dtype), 1))
+    args = (gy, log_p, target, weight, REDUCTIONS.index(how), ignored, total.to(x.dtype))
+
+    def restore(gradient: Any) -> Any:
+        return aten._log_softmax_backward_data(gradient, log_p, 1, x.dtype)
+
+    return aten.nll_loss_backward.default, args, {}, restore
+
+
+@spells("_move_running_")
+def _(average: Any, value: Any, momentum: float, scale: float) -> tuple:
+    """Two operators that write the running average."""
+    aten.mul_.Tensor(average, 1 - momentum)
+    return aten.add_.Tensor, (average, value), {"alpha": momentum * scale}, None
 
 
 def _loss(name: str, schema: str) -> None:

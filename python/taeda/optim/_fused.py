@@ -12,7 +12,7 @@ from typing import Any
 
 import taeda
 from taeda import _C, Tensor
-from taeda._C import _has_torch_dispatch  # type: ignore[attr-defined]
+from taeda._C import _has_torch_dispatch, _torch_dispatch_stack  # type: ignore[attr-defined]
 
 _TYPES = (taeda.float32, taeda.float64, taeda.float16, taeda.bfloat16)
 
@@ -23,7 +23,10 @@ def fused(name: str) -> Any:
 
 
 def usable(params: list[Tensor], group: dict[str, Any]) -> bool:
-    """Whether all of a group is of a kind that the fused functions take."""
+    """Whether all of a group is of a kind that the fused functions take. A TorchDispatchMode sees
+    the operators of the tensor implementation, as in PyTorch, unless they were asked for."""
+    if group.get("fused") is None and _torch_dispatch_stack():
+        return False
     if group.get("fused") is False or group.get("foreach") or group.get("differentiable"):
         return False
     dtype = params[0].dtype

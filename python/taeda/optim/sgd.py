@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import taeda
 from taeda import Tensor
 
 from . import _fused
@@ -134,7 +133,7 @@ class SGD(ElementwiseOptimizer):
         if momentum != 0:
             buffer = state.get("momentum_buffer")
             if buffer is None:
-                buffer = state["momentum_buffer"] = taeda.clone(grad).detach()
+                buffer = state["momentum_buffer"] = grad.detach().clone()
             else:
                 buffer.mul_(momentum).add_(grad, alpha=1 - group["dampening"])
             grad = grad.add(buffer, alpha=momentum) if group["nesterov"] else buffer
