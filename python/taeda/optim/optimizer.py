@@ -531,8 +531,9 @@ class ElementwiseOptimizer(GroupwiseOptimizer):
 
     def _step_group(self, group: dict[str, Any], params: list[Tensor]) -> None:
         options = self._plain(group)
-        for p in params:
-            self._move(p, p.grad, self._state_of(p, group), options)
+        states = [self._state_of(p, group) for p in params]  # made first, as in PyTorch
+        for p, state in zip(params, states):
+            self._move(p, p.grad, state, options)
 
     def _move(self, p: Tensor, grad: Any, state: dict[str, Any], options: dict[str, Any]) -> None:
         """Counts a step of `p` and makes it; complex numbers are updated as pairs of real ones."""
