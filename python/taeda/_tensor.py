@@ -518,17 +518,30 @@ def _make_wrapper_subclass(
     dispatch_sizes_strides_policy: Any = None,
     dispatch_device: bool = False,
     dispatch_layout: bool = False,
-    **_: Any,
+    _extra_dispatch_keys: Any = None,
+    storage_size: int | None = None,
 ) -> Tensor:
     """An instance of `cls` with this shape, dtype and device and no memory of its own: its class's
     __torch_dispatch__ says what operators do with it."""
+    name = "_make_wrapper_subclass"
     if layout is not _C.strided:
-        raise NotImplementedError("_make_wrapper_subclass: only torch.strided is implemented")
-    if dispatch_sizes_strides_policy is not None:
-        raise NotImplementedError("_make_wrapper_subclass: dispatch_sizes_strides_policy")
-    return _C._make_wrapper_subclass(
+        raise NotImplementedError(f"{name}: only torch.strided is implemented")
+    policy = dispatch_sizes_strides_policy
+    if policy is not None:
+        import taeda._wrapper_sizes as sizes_of_classes
+
+        sizes_of_classes.check_policy(policy)
+    if strides is None and storage_offset is not None:
+        raise RuntimeError("setting storage offset without stride not supported")
+    if strides is not None and len(strides) != len(size):
+        raise RuntimeError(
+            f"dimensionality of sizes ({len(size)}) must match dimensionality of strides "
+            f"({len(strides)})"
+        )
+    made = _C._make_wrapper_subclass(
         cls, size, strides, storage_offset or 0, dtype, device, requires_grad
     )
+    return made if policy is None else sizes_of_classes.answers_for_sizes(made, policy)
 
 
 def _later(name: str, doc: str) -> Callable:

@@ -804,3 +804,74 @@ def test_the_gradient_of_a_wrapper_is_one():
     z[1:].mul_(3.0)
     z.sum().backward()
     assert type(x.grad) is type(x)
+
+
+# --- classes that answer for their sizes ---
+
+
+def made_with(t, policy, **options):
+    """An instance of 2 x 3 elements whose class says that it is 7 x 8."""
+    answers = {"sym_size": (7, 8), "sym_stride": (8, 1), "sym_numel": 56, "dim": 2}
+    asked = []
+
+    class Sized(t.Tensor):
+        @staticmethod
+        def __new__(cls):
+            make = t.Tensor._make_wrapper_subclass
+            return make(cls, (2, 3), dispatch_sizes_strides_policy=policy, **options)
+
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            asked.append(str(func))
+            return answers.get(str(func).split(".")[1], NotImplemented)
+
+    return Sized(), asked
+
+
+@pytest.mark.parametrize("policy", [None, "strides", "sizes"])
+def test_a_class_answers_for_its_sizes_and_strides(policy):
+    torch = pytest.importorskip("torch")
+    questions = {
+        "shape": lambda x: tuple(x.shape),
+        "size": lambda x: (tuple(x.size()), x.size(1), x.size(dim=0)),
+        "stride": lambda x: (x.stride(), x.stride(0)),
+        "numel": lambda x: (x.numel(), x.nelement()),
+        "dim": lambda x: (x.dim(), x.ndim, len(x)),
+    }
+    for name, question in questions.items():
+        found = [question(made_with(t, policy)[0]) for t in (taeda, torch)]
+        assert found[0] == found[1], name
+    x, asked = made_with(taeda, policy)
+    assert tuple(x.shape) == ((7, 8) if policy == "sizes" else (2, 3))
+    assert asked == (["aten.sym_size.default"] if policy == "sizes" else [])
+
+
+def test_a_class_without_an_answer_raises_and_plain_instances_do_not_ask():
+    x, _ = made_with(taeda, "sizes")
+    with pytest.raises(
+        TypeError, match=r"Multiple dispatch failed for 'torch.ops.aten.sym_storage"
+    ):
+        x.storage_offset()
+    plain = taeda.Tensor._make_wrapper_subclass(type(x), (2, 3))
+    assert tuple(plain.shape) == (2, 3) and plain.numel() == 6
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"dispatch_sizes_strides_policy": "all"},
+        {"dispatch_sizes_strides_policy": 3},
+        {"strides": (1,)},
+        {"storage_offset": 2},
+        {"unknown": 1},
+    ],
+)
+def test_wrappers_refuse_what_pytorchs_refuse(options):
+    torch = pytest.importorskip("torch")
+    found = []
+    for t in (taeda, torch):
+        kind = type(made_with(t, None)[0])
+        with pytest.raises((RuntimeError, TypeError, ValueError)) as raised:
+            t.Tensor._make_wrapper_subclass(kind, (2, 3), **options)
+        found.append((raised.type, str(raised.value)))
+    assert found[0] == found[1]
