@@ -2,12 +2,10 @@
 
 set(TAEDA_SANITIZE "" CACHE STRING "sanitizers to build with, such as address,undefined")
 
-# ccache makes a second build of the same text take seconds. The precompiled header's own time stamp
-# must not count, hence the sloppiness.
+# ccache makes a second build of the same text take seconds, in another checkout too where its base_dir is set.
 find_program(TAEDA_CCACHE ccache)
 if(TAEDA_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_CXX_COMPILER_LAUNCHER
-    ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${TAEDA_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER sh ${CMAKE_CURRENT_LIST_DIR}/cached_compile.sh ${TAEDA_CCACHE})
 endif()
 
 find_program(TAEDA_MOLD mold)
@@ -43,25 +41,3 @@ else()
   # A forgotten symbol is a link error here, not an import error at the user's.
   add_link_options(-Wl,--no-undefined)
 endif()
-
-# Headers that every file of a target wants, precompiled. Several checkouts that share one ccache (its base_dir is
-# set) include them as text instead: a precompiled header differs in each, and nothing would be shared.
-set(TAEDA_SHARED_CACHE "")
-if(TAEDA_CCACHE)
-  execute_process(COMMAND ${TAEDA_CCACHE} -k base_dir OUTPUT_VARIABLE TAEDA_SHARED_CACHE
-    OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
-endif()
-function(taeda_common_headers target)
-  if(NOT TAEDA_SHARED_CACHE)
-    target_precompile_headers(${target} PRIVATE ${ARGN})
-    return()
-  endif()
-  set(text "")
-  foreach(header ${ARGN})
-    if(header MATCHES "^<")
-      string(APPEND text "#include ${header}\n")
-    endif()
-  endforeach()
-  file(CONFIGURE OUTPUT ${target}_common.h CONTENT "${text}")
-  target_compile_options(${target} PRIVATE -include ${target}_common.h)
-endfunction()

@@ -21,7 +21,7 @@ def add_dual_operators(ops: list[Op]) -> list[Op]:
     ``softplus`` gets ``softplus_grad0(gy, self, ...)``: gy times the partial derivative, in one
     pass, for backward that is not differentiated further; elsewhere the formula of ``grad`` is used.
     """
-    return [*ops, *(dual for op in ops if op.dual for dual in _dual_operators(op))]
+    return [one for op in ops for one in [op, *(_dual_operators(op) if op.dual else ())]]
 
 
 def _dual_operators(op: Op) -> Iterator[Op]:

@@ -57,18 +57,12 @@ def cut(
 ) -> dict[str, list[T]]:
     """Consecutive items by the name of the first, at most `size` of weight together.
 
-    Whether a piece ends before an item depends on the item's name, not on how many came before it:
+    What is too heavy parts in its middle half, before the item whose name has the least checksum:
     an inserted operator leaves its neighbours' files as they were, and their objects too.
     """
-    pieces: dict[str, list[T]] = {}
-    current: list[T] = []
-    total = 0
-    for item in items:
-        w = weight(item)
-        chosen = zlib.crc32(name(item).encode()) * size < 2 * w * 2**32
-        if not current or total + w > size or (chosen and total > size // 4):
-            current = pieces.setdefault(name(item), [])
-            total = 0
-        current.append(item)
-        total += w
-    return pieces
+    run = [*items]
+    if len(run) < 2 or sum(map(weight, run)) <= size:
+        return {name(run[0]): run} if run else {}
+    middle = range((len(run) + 3) // 4, max(len(run) * 3 // 4, 1) + 1)
+    at = min(middle, key=lambda i: zlib.crc32(name(run[i]).encode()))
+    return cut(run[:at], name, size, weight) | cut(run[at:], name, size, weight)

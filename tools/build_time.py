@@ -116,7 +116,7 @@ CASES: dict[str, Change] = {
     "add-kernel": add_kernel,
     "add-composite": add_composite,
     "edit-functor": edit(
-        "src/kernels/pointwise/sigmoid.h",
+        "src/kernels/pointwise/gelu.h",
         "return 0.5 * x * (1 + erf(",
         "return x * 0.5 * (1 + erf(",
     ),
