@@ -40,7 +40,7 @@ def dependencies(build: Path) -> Iterator[tuple[str, str]]:
     read = ""
     for line in text.splitlines():
         if line.startswith("    "):
-            if ".dir/" in read and not TESTS.search(read):
+            if ".dir/" in read and read.endswith(".o") and not TESTS.search(read):
                 yield read, os.path.normpath(build / line.strip())
         else:
             read = line.partition(": #deps")[0]

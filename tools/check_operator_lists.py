@@ -39,7 +39,6 @@ ALLOWED = {
     "src/kernels/cpu/simd/lane.h": "functions of numbers that functors call, no operators",
     "python/taeda/_missing/compilers.py": "names of torch.onnx.symbolic_opset, which raise",
     "python/taeda/_missing/parts.py": "names of torch.ao.nn.quantized.functional, which raise",
-    "python/taeda/_library/core_operators.py": "which operators PyTorch calls its core",
     "python/taeda/_decomp/language.py": "what expressions ask of tensors, numbers and dtypes",
     "python/taeda/fx/_codegen.py": "the signs that stand for functions of the module operator",
     "python/taeda/masked/maskedtensor/_rules.py": "the operators that move or reduce elements",

@@ -437,7 +437,7 @@ def test_a_checkpoint_stands_inside_of_functionalize_in_forward_mode():
 
 # --- checkpoints around transforms ---
 
-CHECKPOINTED = {
+AROUND = {
     "grad": lambda f, c: c(taeda.func.grad(f)),
     "hessian": lambda f, c: c(taeda.func.hessian(f)),
     "jacrev": lambda f, c: c(taeda.func.jacrev(f)),
@@ -454,7 +454,7 @@ CHECKPOINTED = {
 }
 
 
-@pytest.mark.parametrize("name", CHECKPOINTED)
+@pytest.mark.parametrize("name", AROUND)
 def test_a_checkpoint_may_stand_around_a_transform(name):
     def function(x):
         return (x.sin() * x * x).sum()
@@ -465,7 +465,7 @@ def test_a_checkpoint_may_stand_around_a_transform(name):
     found = []
     for around in (kept, lambda f: f):
         x = taeda.tensor([0.3, -0.5], dtype=taeda.float64, requires_grad=True)
-        y = CHECKPOINTED[name](function, around)(x)
+        y = AROUND[name](function, around)(x)
         (gradient,) = taeda.autograd.grad(y.sum(), x)
         found.append([y.detach(), gradient])
     taeda.testing.assert_close(*found)

@@ -42,7 +42,8 @@ def load() -> dict[Any, Callable]:
 
 
 def _is_composite(op: Any) -> bool:
-    made_of_others = op.has_kernel_for_dispatch_key("CompositeImplicitAutograd")
+    keys = ("CompositeImplicitAutograd", "CompositeExplicitAutograd")
+    made_of_others = any(op.has_kernel_for_dispatch_key(key) for key in keys)
     return made_of_others and not op._schema.is_mutable
 
 

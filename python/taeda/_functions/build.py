@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 import taeda
 from taeda import _C
 from taeda._C import DispatchKey, DispatchKeySet  # noqa: F401
-from taeda._library.tags import Tag  # noqa: F401
 from taeda.jit import fork, wait  # noqa: F401
 from taeda.storage import UntypedStorage as StorageBase  # noqa: F401
 
+Tag: Any = import_module("taeda._library.tags").Tag
 has_lapack = has_spectral = True
 has_mkl = has_openmp = False
 USE_GLOBAL_DEPS = USE_RTLD_GLOBAL_WITH_LIBTORCH = False
@@ -60,6 +61,7 @@ class classproperty:
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self.function(type(instance) if owner is None else owner)
+
 
 # Operators that PyTorch keeps out of its interface.
 PRIVATE_OPS = ("unique_dim",)

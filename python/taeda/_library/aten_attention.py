@@ -11,7 +11,7 @@ from typing import Any
 import taeda
 from taeda import Tensor
 
-from .spelling import define
+from .spelling import define, functional
 
 
 def _attend(
@@ -30,7 +30,7 @@ def _attend(
         kept = taeda.ones(rows, columns, dtype=taeda.bool, device=q.device).tril(first)
         scores = scores.masked_fill(~kept, -taeda.inf)
     weights = taeda.ops.aten._safe_softmax(scores, -1)
-    weights = taeda.nn.functional.dropout(weights, p) if p else weights
+    weights = functional("dropout")(weights, p) if p else weights
     return (weights.to(v.dtype) @ v).transpose(1, 2), scores.logsumexp(-1)
 
 

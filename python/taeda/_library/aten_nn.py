@@ -7,7 +7,7 @@ from typing import Any
 import taeda
 from taeda import Tensor
 
-from .spelling import REDUCTIONS, aten, define, like, ours, spells
+from .spelling import REDUCTIONS, aten, define, functional, like, ours, spells
 
 # --- linear layers: a product with the transposed weight ---
 
@@ -132,7 +132,7 @@ def _attention_math(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None,
     if dropout_mask is not None:
         weights = weights.masked_fill(~dropout_mask, 0.0)
         return weights @ (v / (1 - p)), weights
-    weights = taeda.nn.functional.dropout(weights, p) if p else weights
+    weights = functional("dropout")(weights, p) if p else weights
     return weights @ v, weights
 
 
@@ -183,7 +183,7 @@ def _nll_loss_forward(
 ) -> tuple:
     """The loss, and the sum of the weights of the targets that count."""
     name = REDUCTIONS[reduction]
-    loss = taeda.nn.functional.nll_loss(x, target, weight, ignore_index=ignored, reduction=name)
+    loss = functional("nll_loss")(x, target, weight, ignore_index=ignored, reduction=name)
     if name == "none":
         return loss, x.new_zeros(())
     kept = target != ignored

@@ -142,6 +142,11 @@ def define(schema: str) -> Callable:
     return add
 
 
+def functional(name: str) -> Any:
+    """A function of torch.nn.functional."""
+    return getattr(taeda.nn.functional, name)
+
+
 def like(x: Any, sizes: Any) -> Tensor:
     """A tensor of which only the sizes are read."""
     if hasattr(x, "fake_mode"):

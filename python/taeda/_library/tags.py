@@ -6,26 +6,40 @@ from collections.abc import Iterable
 from enum import Enum
 from typing import Any
 
-from taeda import _ops
-
 __all__ = ["Tag", "checked", "of"]
 
-_NAMES = (
-    "core cudagraph_unsafe data_dependent_output dynamic_output_shape flexible_layout generated "
-    "inplace inplace_view maybe_aliasing_or_mutating needs_contiguous_strides needs_exact_strides "
-    "needs_fixed_stride_order nondeterministic_bitwise nondeterministic_seeded out out_variant "
-    "pointwise pt2_compliant_tag reduction view_copy"
-)
 
+class Tag(Enum):
+    """What is known of an operator, by PyTorch's names and numbers."""
 
-class _Number(Enum):
+    core = 0
+    cudagraph_unsafe = 1
+    data_dependent_output = 2
+    dynamic_output_shape = 3
+    flexible_layout = 4
+    generated = 5
+    inplace = 6
+    inplace_view = 7
+    maybe_aliasing_or_mutating = 8
+    needs_contiguous_strides = 9
+    needs_exact_strides = 10
+    needs_fixed_stride_order = 11
+    nondeterministic_bitwise = 12
+    nondeterministic_seeded = 13
+    out = 14
+    out_variant = 15
+    pointwise = 16
+    pt2_compliant_tag = 17
+    reduction = 18
+    view_copy = 19
+
     def __int__(self) -> int:
         return self.value
 
     __index__ = __int__
 
 
-Tag = _Number("Tag", _NAMES, module="torch", start=0)  # type: ignore[call-overload]
+Tag.__module__ = "torch"
 
 #: Those that programs gave: "ns::name.overload" -> tags.
 given: dict[str, list] = {}
@@ -40,6 +54,8 @@ def checked(tags: Any) -> list:
 
 
 def _is_view(name: str) -> bool:
+    from taeda import _ops
+
     packet = getattr(_ops.ops.aten, name, None)
     return packet is not None and any(getattr(packet, o).is_view for o in packet.overloads())
 

@@ -119,7 +119,7 @@ class _Derivative:
             program.remove_dead_code()
             with random.again():
                 return cls(program, found[0])
-        except (_NotLinear, NotImplementedError):
+        except Exception:  # whatever a program cannot say, a call of the function can
             return None
 
     def __init__(self, program: Any, spec: Any) -> None:
@@ -129,6 +129,8 @@ class _Derivative:
         fixed = [node for node in program.nodes if not _varies(node, varying, memory)]
         written = {m for node in fixed for m in _written(node, memory)}
         values: dict[int, Tensor] = {int(n): t for n, t in program.constants.items()}
+        if any(not 0 <= _C._batch_level(t) <= _C._vmap_level() for t in values.values()):
+            raise _NotLinear  # of a call of vmap in the function, which has ended
 
         def kept(number: int) -> Any:
             """What a call reads: a number that varies, or the tensor as it is now."""
@@ -150,8 +152,8 @@ class _Derivative:
 
     def __call__(self, tangents: list) -> Any:
         values = {int(n): t.clone() for n, t in zip(self.inputs, tangents)}
-        for step in self.steps:
-            _run(*step, values)
+        for op, args, kwargs, outputs in self.steps:
+            _run(op, args, kwargs, outputs, values)
         results = [n.clone() if isinstance(n, Tensor) else values[n] for n in self.outputs]
         return tree_unflatten(results, self.spec)
 
@@ -168,7 +170,7 @@ def _in_one_pass(op: Any) -> bool:
 
 
 def _any_recorded(values: dict[int, Tensor]) -> bool:
-    return any(t.requires_grad for t in values.values())
+    return any(isinstance(t, Tensor) and t.requires_grad for t in values.values())
 
 
 def _run(op: Any, args: Any, kwargs: Any, outputs: list, values: dict[int, Tensor]) -> None:
