@@ -1,4 +1,5 @@
-"""torch.compile and the marks and questions around it: programs run eagerly, as they are."""
+"""torch.compile and the marks and questions around it: programs run eagerly, as they are, or by
+what a backend of their own makes of their graphs."""
 
 from __future__ import annotations
 
@@ -45,7 +46,7 @@ def _check_options(backend: Any, mode: str | None, options: dict[str, Any] | Non
         raise RuntimeError(
             "Either mode or options can be specified, but both can't be specified at the same time."
         )
-    if isinstance(backend, str) and backend not in _BACKENDS:
+    if isinstance(backend, str) and backend not in (_BACKENDS | set(list_backends(()))):
         from taeda._dynamo.exc import InvalidBackend  # type: ignore[attr-defined]
 
         raise InvalidBackend(
@@ -71,8 +72,12 @@ def compile(
 ) -> Any:
     """A module as an OptimizedModule, a function as a function, both of which run eagerly.
 
-    Without `model`, a decorator. `backend` and `mode` must be PyTorch's; neither they nor the
-    other options change anything, and a function given as the backend is not called. With
+    Without `model`, a decorator. `backend` and `mode` must be PyTorch's, or a function of a graph
+    (a torch.fx.GraphModule) and a list of fake tensors, or the name that a program registered one
+    by: it is called once for each kind of arguments, and what it returns is called with the graph's
+    inputs and gives its outputs. The graph is what the call does with tensors; where it reads their
+    values, or sets attributes of the module, the function runs eagerly, with a warning. Other
+    Python statements of it run only when it is recorded. The other options change nothing. With
     TORCHDYNAMO_DISABLE=1 in the environment, or `disable`, the module or function itself.
 
     >>> @torch.compile(mode="reduce-overhead")
@@ -82,14 +87,19 @@ def compile(
     tensor([2., 2.])
     """
     _check_options(backend, mode, options)
-    from taeda._dynamo.eval_frame import compiled
+    from taeda._dynamo.eval_frame import _own_backend, compiled
 
     if model is not None and not callable(model):
         raise AssertionError(f"A callable function is expected, but {type(model)} is provided.")
     disable = disable or os.environ.get("TORCHDYNAMO_DISABLE") == "1"
+    own = _own_backend(_default_backend if backend is None else backend)
+    given = {"mode": mode, "options": options}
+    given = {name: value for name, value in given.items() if value is not None}
+    if own is not None and given:
+        own = functools.partial(own, **given)
     if model is None:
-        return lambda found: found if disable else compiled(found)
-    return model if disable else compiled(model)
+        return lambda found: found if disable else compiled(found, own)
+    return model if disable else compiled(model, own)
 
 
 _default_backend: Any = "inductor"
