@@ -47,7 +47,7 @@ def _dual_operators(op: Op) -> Iterator[Op]:
             types="inexact" if op.types in ("any", "all", "numeric", "inexact") else "floating",
             grad={},
             jvp="none",
-            optimize=op.optimize,
+            **{"optimize": op.optimize, "sparse": op.sparse if op.sparse == "values" else None},
         )
 
 

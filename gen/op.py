@@ -63,7 +63,7 @@ BATCHES = {
     "refuse": "an error",
 }
 SPARSE = {
-    "values": "the operator on the values of the coalesced tensor: it takes 0 to 0",
+    "values": "on the values of the coalesced tensor, others' elements there: it takes 0 to 0",
     "linear": "the same without coalescing: it commutes with sums",
     "own": "the function sparse::NAME in src/ops/sparse",
     "body": "the body, which knows sparse tensors",

@@ -14,9 +14,6 @@ import taeda
 from taeda import _C, _missing
 from taeda._C import Tensor
 
-_TensorMeta = type(Tensor)
-
-
 class _WeakTensorRef:
     """A reference that keeps no tensor alive; ``expired()`` says whether it has gone.
 

@@ -8,17 +8,23 @@
 #include "device/device.h"
 #include "python/generated.h"
 #include "python/names.h"
+#include "python/sparse_call.h"
 
 namespace taeda::python {
+namespace {
+
+bool is_sparse_tensor(PyObject* object) {
+  return is_tensor(object) && tensor_of(object).defined() && tensor_of(object).is_sparse();
+}
+
+}  // namespace
 
 TensorOptions tensor_options(const Arguments& arguments, int first) {
   TensorOptions options;
   options.dtype = arguments.opt_dtype(first);
-  if (arguments.present(first + 1) && arguments.object(first + 1) != strided_layout) {
-    PyRef text = PyRef::check(PyObject_Repr(arguments.object(first + 1)));
-    raise_python(PyExc_NotImplementedError, "layout {}: only torch.strided tensors are implemented",
-                 utf8(text.get()));
-  }
+  if (arguments.present(first + 1) &&
+      (arguments.object(first + 1) != strided_layout || is_sparse_tensor(arguments.object(0))))
+    throw SparseFactoryCall();
   options.device = arguments.opt_device(first + 2);
   if (arguments.present(first + 3) && arguments.boolean(first + 3)) {
     TD_CHECK(cuda::device_count() > 0,

@@ -7,9 +7,11 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include "python/autograd_support.h"
 #include "python/gil.h"
+#include "python/sparse_call.h"
 
 namespace taeda::python {
 namespace {
@@ -128,11 +130,41 @@ void put_first(PyObject* error) {
   check_status(PyList_Insert(notes.get(), 0, note.get()));
 }
 
+bool is_sparse_factory() noexcept {
+  try {
+    throw;
+  } catch (const SparseFactoryCall&) {
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
+
+// What taeda.sparse._factories makes: make("torch.zeros", *args, **kwargs), a method's self among
+// the arguments.
+PyObject* call_sparse_factory(const Function& function, PyObject* self, PyObject* const* args,
+                              Py_ssize_t nargs, PyObject* kwnames) noexcept {
+  try {
+    const PyRef module = PyRef::check(PyImport_ImportModule("taeda.sparse._factories"));
+    const PyRef make = PyRef::check(PyObject_GetAttrString(module.get(), "make"));
+    const PyRef name = PyRef::check(PyUnicode_FromString(function.qualified));
+    std::vector<PyObject*> given{name.get()};
+    if (function.method) given.push_back(self);
+    const Py_ssize_t positional = static_cast<Py_ssize_t>(given.size()) + nargs;
+    given.insert(given.end(), args, args + nargs + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0));
+    return PyObject_Vectorcall(make.get(), given.data(), static_cast<size_t>(positional), kwnames);
+  } catch (...) {
+    set_python_error();
+    return nullptr;
+  }
+}
+
 }  // namespace
 
 PyObject* fail_call(const Function& function, PyObject* self, PyObject* const* args,
                     Py_ssize_t nargs, PyObject* kwnames) noexcept {
   park_if_ended();
+  if (is_sparse_factory()) return call_sparse_factory(function, self, args, nargs, kwnames);
   const bool own = is_own();
   set_python_error();
   if (!own) return nullptr;

@@ -139,6 +139,17 @@ void add_generated_methods(PyTypeObject* type) {
   PyType_Modified(type);
 }
 
+// torch._C._TensorMeta: the class of Tensor and of its subclasses. It differs from `type` in name.
+PyTypeObject* make_metaclass(PyObject* module) {
+  PyType_Slot slots[] = {
+      {Py_tp_doc, const_cast<char*>("The class of Tensor and of the classes that inherit from it.")},
+      {0, nullptr},
+  };
+  PyType_Spec spec = {"taeda._C._TensorMeta", 0, 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+                      slots};
+  return add_type(module, "_TensorMeta", &spec, &PyType_Type);
+}
+
 }  // namespace
 
 void track_tensor(PyObject* object) {
@@ -203,6 +214,7 @@ void add_tensor_type(PyObject* module) {
   PyType_Spec spec = {"taeda.Tensor", sizeof(TensorObject), 0,
                       Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, slots.data()};
   tensor_type = add_type(module, "Tensor", &spec);
+  Py_SET_TYPE(tensor_type, make_metaclass(module));  // which each of its subclasses has too
   PyRef dict = PyRef::check(PyDescr_NewGetSet(tensor_type, &dict_property));
   check_status(PyDict_SetItemString(tensor_type->tp_dict, "__dict__", dict.get()));
   add_tensor_methods(tensor_type);

@@ -1,7 +1,7 @@
 // How operators run on sparse tensors: the handler of Key::kSparse, one for all. Which way an
 // operator goes stands in its record (OperatorRecord::Sparse, the table's `sparse:`):
 //
-//   values  on the values of the coalesced argument
+//   values  on the values of the coalesced argument, with the elements of others there
 //   linear  on the values as they are
 //   own     by a Rule: a function sparse::NAME in this folder
 //   body    by its body, which knows sparse tensors

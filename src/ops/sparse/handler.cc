@@ -1,3 +1,7 @@
+#include <algorithm>
+
+#include "op/expand.h"
+#include "op/sparse_mask.h"
 #include "ops/sparse/call.h"
 #include "ops/tensors_of.h"
 
@@ -13,14 +17,29 @@ std::string backend_of(const Stack& stack) {
   return name;
 }
 
-// On the values of the first argument, the only tensor.
+// The elements of a tensor where `like` has values.
+Tensor elements_at(const Tensor& t, const Tensor& like) {
+  const Tensor all = t.is_sparse() ? t : op::expand(t, like.sizes(), false);
+  return sparse_parts(op::sparse_mask(all, like)).values;
+}
+
+// On the values of the first sparse tensor, with the elements of the others where it has values.
 void on_values(Call& call, bool linear) {
-  const Tensor x = call.tensor(0);
-  for (size_t i = 1; i < call.stack.size(); i++)
-    if (call.stack[i].is_tensor() || call.stack[i].is_tensors()) unable(call);
-  const Tensor like = is_coo(x) && !linear ? coalesced(x) : x;
   Stack args = call.stack;
-  args[0] = sparse_parts(like).values;
+  const auto first = std::find_if(args.begin(), args.end(), [](const Value& value) {
+    return value.is_tensor() && value.tensor().is_sparse();
+  });
+  if (first == args.end()) unable(call);
+  const Tensor x = first->tensor(), like = is_coo(x) && !linear ? coalesced(x) : x;
+  for (Value& value : args) {
+    if (value.is_tensors()) unable(call);
+    if (!value.is_tensor()) continue;
+    const Tensor t = value.tensor();
+    if (t.is_same(x))
+      value = sparse_parts(like).values;
+    else if (t.is_sparse() || t.dim() > 0)
+      value = elements_at(t, like);
+  }
   call.give(with_values(like, run_plain(call, std::move(args))));
 }
 
