@@ -136,3 +136,41 @@ def test_errors(name):
 def test_what_has_no_rule_raises(call):
     with pytest.raises(TypeError):
         call(masked(taeda))
+
+
+SPARSE = {
+    "itself": lambda lib, x: x,
+    "dense": lambda lib, x: x.to_dense(),
+    "back": lambda lib, x: x.to_dense().to_sparse(),
+    "by rows": lambda lib, x: x.to_sparse_csr(),
+    "scaled": lambda lib, x: x * 2,
+    "sum of two": lambda lib, x: x + x,
+    "pointwise": lambda lib, x: x.sin(),
+    "sum": lambda lib, x: x.sum(),
+}
+
+
+@pytest.mark.parametrize("layout", ["sparse_coo", "sparse_csr"])
+@pytest.mark.parametrize("name", SPARSE)
+def test_data_and_mask_in_a_sparse_layout(name, layout):
+    shown = []
+    for lib in (taeda, torch):
+        data, mask = lib.tensor(DATA), lib.tensor(MASK)
+        if layout == "sparse_csr" and name in ("sum of two", "back", "by rows", "pointwise"):
+            pytest.skip("PyTorch raises of these by rows")
+        pattern = mask.to_sparse(layout=getattr(lib, layout))
+        values = (data * mask).to_sparse(layout=getattr(lib, layout))
+        x = lib.masked.masked_tensor(values, pattern)
+        assert x.is_sparse_coo() == (layout == "sparse_coo") and x.layout == values.layout
+        found = SPARSE[name](lib, x)
+        shown.append((repr(found), str(found.layout).split(".")[1]))
+    assert shown[0] == shown[1]
+
+
+def test_patterns_of_data_and_mask_are_the_same():
+    data, mask = taeda.tensor(DATA), taeda.tensor(MASK)
+    with pytest.raises(ValueError, match="do not have the same indices"):
+        taeda.masked.masked_tensor(data.to_sparse_csr(), mask.to_sparse_csr())
+    x = taeda.masked.masked_tensor((data * mask).to_sparse(), mask.to_sparse(), requires_grad=True)
+    x.sin().sum().backward()
+    assert taeda.allclose(x.grad.to_dense()._masked_data[mask], data.cos()[mask])

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import taeda
-from taeda import Tensor, masked
+from taeda import Tensor, masked, strided
 from taeda._elementwise import COPIES
 from taeda.masked.maskedtensor.core import (
     MaskedTensor,
@@ -43,6 +43,7 @@ def _reduction(name: str) -> Callable[..., Any]:
     def reduce(self: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
         if not is_masked_tensor(self):
             raise TypeError("Input to reduce_dim must be a MaskedTensor")
+        self = self.to_dense() if self.is_sparse else self
         mask = self.get_mask()
         options = {} if dim is None else {"dim": dim, "keepdim": keepdim}
         result = compute(self, **options, dtype=dtype, mask=mask)
@@ -94,12 +95,18 @@ def _mask(args: Any) -> Tensor:
     """The one mask that the arguments have; ValueError where they have several."""
     first, *others = (value._masked_mask for value in tree_leaves(args) if is_masked_tensor(value))
     for mask in others:
-        if mask is not first and (mask.dim() != first.dim() or not mask.eq(first).all()):
+        if mask is not first and not _equal(mask, first):
             raise ValueError(
                 "Input masks must match. If you need support for this, please open an issue on "
                 "Github."
             )
     return first
+
+
+def _equal(mask: Tensor, other: Tensor) -> bool:
+    if mask.shape != other.shape and not (mask.dim() == other.dim() and mask.layout == strided):
+        return False
+    return bool(mask.to_dense().eq(other.to_dense()).all())
 
 
 def _wrap(data: Any, mask: Any) -> Any:
@@ -129,7 +136,8 @@ def dispatch(func: Any, args: Any, kwargs: Any) -> Any:
         return args[0]
     if elementwise:
         result = func(*data[0], **data[1])
-        return MaskedTensor(result, _mask((args, kwargs)).expand_as(result))
+        mask = _mask((args, kwargs))
+        return MaskedTensor(result, mask.expand_as(result) if mask.layout == strided else mask)
     if name in _REDUCTIONS:
         return _reduction(name)(*args, **kwargs)
     warnings.warn(

@@ -50,7 +50,7 @@ class MaskedTensor(Tensor):
         return Tensor._make_wrapper_subclass(  # type: ignore[attr-defined]
             cls,
             data.size(),
-            strides=data.stride(),
+            strides=data.stride() if data.layout == taeda.strided else None,
             dtype=data.dtype,
             device=data.device,
             requires_grad=requires_grad,
@@ -59,6 +59,10 @@ class MaskedTensor(Tensor):
     def __init__(self, data: Tensor, mask: Tensor, requires_grad: bool = False) -> None:
         if data.layout != mask.layout:
             raise TypeError("data and mask must have the same layout.")
+        if data.layout == taeda.sparse_coo:
+            data, mask = data.coalesce(), mask.coalesce()
+            if data._nnz() != mask._nnz():
+                data = data.sparse_mask(mask)
         self._set_data_mask(data.clone(), mask.clone())
 
     def _set_data_mask(self, data: Tensor, mask: Tensor) -> None:
@@ -67,8 +71,12 @@ class MaskedTensor(Tensor):
             raise TypeError(
                 f"data and mask must have the same type. Got {type(data)} and {type(mask)}"
             )
-        if data.layout != taeda.strided:
+        if data.layout not in (taeda.strided, taeda.sparse_coo, taeda.sparse_csr):
             raise TypeError(f"data layout of {data.layout} is not supported.")
+        if data.layout != taeda.strided and not _same_pattern(data, mask):
+            raise ValueError(
+                "data and mask are both sparse tensors but do not have the same indices."
+            )
         if mask.dtype != taeda.bool:
             raise TypeError("mask must have dtype bool.")
         if data.dtype in _UNSUPPORTED:
@@ -95,16 +103,42 @@ class MaskedTensor(Tensor):
         """The data, with `value` where an element does not count."""
         return self.get_data().masked_fill(~self.get_mask(), value)
 
+    @property
+    def layout(self) -> Any:
+        """That of the data and the mask."""
+        return self._masked_data.layout
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether data and mask are in a sparse layout."""
+        return self.is_sparse_coo() or self.is_sparse_csr()
+
     def is_sparse_coo(self) -> bool:
-        """False: the layout is strided."""
-        return False
+        """Whether the layout is torch.sparse_coo."""
+        return self.layout == taeda.sparse_coo
 
     def is_sparse_csr(self) -> bool:  # type: ignore[override]
-        """False: the layout is strided."""
-        return False
+        """Whether the layout is torch.sparse_csr."""
+        return self.layout == taeda.sparse_csr
+
+    def to_dense(self) -> MaskedTensor:  # type: ignore[override]
+        """In strided layout: what has no value does not count."""
+        return _Converted.apply(self, taeda.strided)
+
+    def to_sparse(self) -> MaskedTensor:  # type: ignore[override]
+        """In layout torch.sparse_coo, of the elements that count."""
+        return _Converted.apply(self, taeda.sparse_coo)
+
+    to_sparse_coo = to_sparse
+
+    def to_sparse_csr(self) -> MaskedTensor:  # type: ignore[override]
+        """In layout torch.sparse_csr, of the elements that count."""
+        return _Converted.apply(self, taeda.sparse_csr)
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:
         data, mask = self._masked_data, self._masked_mask
+        if self.is_sparse:
+            data, mask = data.to_dense(), mask.to_dense()
         if not data.dim():
             return f"MaskedTensor({_words(data, mask)[0]}, {mask.item()})"
         return f"MaskedTensor(\n{_indent(_text(data, mask))}\n)"
@@ -139,6 +173,28 @@ class Constructor(Function):
         return grad, None
 
 
+class _Converted(Function):
+    """A MaskedTensor in another layout."""
+
+    @staticmethod
+    def forward(ctx: Any, self: MaskedTensor, layout: Any) -> MaskedTensor:
+        ctx.layout = self.layout
+        data, mask = self._masked_data, self._masked_mask
+        if data.layout == layout:
+            return MaskedTensor(data, mask)
+        dense, counts = data.to_dense(), mask.to_dense()
+        if layout == taeda.strided:
+            return MaskedTensor(dense, counts)
+        pattern = counts.to_sparse(layout=layout)
+        return MaskedTensor(dense.sparse_mask(pattern), pattern)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        if is_masked_tensor(grad):
+            return _Converted.apply(grad, ctx.layout), None
+        return grad.to_sparse(layout=ctx.layout), None
+
+
 class GetData(Function):
     @staticmethod
     def forward(ctx: Any, self: MaskedTensor) -> Tensor:
@@ -148,6 +204,15 @@ class GetData(Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Any:
         return grad if is_masked_tensor(grad) else MaskedTensor(grad, ctx.mask)
+
+
+def _same_pattern(data: Tensor, mask: Tensor) -> bool:
+    if data._nnz() != mask._nnz():
+        return False
+    if data.layout == taeda.sparse_coo:
+        return bool(data._indices().eq(mask._indices()).all())
+    rows = data.crow_indices().eq(mask.crow_indices()).all()
+    return bool(rows) and bool(data.col_indices().eq(mask.col_indices()).all())
 
 
 def _words(data: Tensor, mask: Tensor) -> list[str]:
