@@ -13,8 +13,11 @@ import importlib.util
 import os
 import sys
 import types
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+
+# What `python -m taeda` puts on the search path that children inherit.
+_FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_as_torch")
 
 
 def _as_torch(name: str) -> str:
@@ -69,6 +72,13 @@ class _AliasFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         found, spec = self._own_spec
         found.__spec__ = spec
 
+    @staticmethod
+    def find_distributions(context: Any = None) -> list[Any]:  # type: ignore[override]
+        """None: what is on the search path is found by the next finder, each torch but the first
+        left out from here on, where a PyTorch is installed too."""
+        _find_one_torch()
+        return []
+
     def get_code(self, fullname: str) -> types.CodeType | None:
         """What `runpy` runs for ``-m torch.X``: the code of taeda.X."""
         found = importlib.util.find_spec("taeda" + fullname.removeprefix("torch"))
@@ -76,6 +86,24 @@ class _AliasFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             return None
         loader: Any = found.loader
         return loader.get_code(found.name) if hasattr(loader, "get_code") else None
+
+
+def _find_one_torch() -> None:
+    """Lets importlib.metadata find the first distribution named torch alone: that of taeda."""
+    finder: Any = sys.modules["importlib.metadata"].MetadataPathFinder
+    found_all = finder.find_distributions
+    if getattr(found_all, "_finds_one_torch", False):
+        return
+
+    def find_distributions(*args: Any, **kwargs: Any) -> Iterator[Any]:
+        count = 0
+        for found in found_all(*args, **kwargs):
+            count += found.name == "torch"
+            if found.name != "torch" or count == 1:
+                yield found
+
+    find_distributions._finds_one_torch = True  # type: ignore[attr-defined]
+    finder.find_distributions = staticmethod(find_distributions)
 
 
 def _rename(namespace: dict[str, Any]) -> None:
@@ -173,9 +201,10 @@ def _is_this_python(name: str) -> bool:
     return found is not None and os.path.realpath(found) == os.path.realpath(sys.executable)
 
 
-def _reaching(words: list[str], name: str, folder: str) -> list[str] | None:
-    """A Python command that ignores PYTHONPATH (-I, -E) with `python -m taeda`'s main before its
-    program, where that is of this Python or imports torch; None for other commands."""
+def _reaching(words: list[str], name: str, folder: str, hidden: bool) -> list[str] | None:
+    """A Python command that ignores PYTHONPATH (-I, -E), or finds nothing of ours there (`hidden`),
+    with `python -m taeda`'s main before its program, where that is of this Python or imports torch;
+    None for other commands."""
     if not os.path.basename(name).startswith("python"):
         return None
     flags, end = _end_of_flags(words)
@@ -184,7 +213,7 @@ def _reaching(words: list[str], name: str, folder: str) -> list[str] | None:
         return None
     if program[0] == "-c" and "from taeda.__main__ import main" in program[1]:
         return None  # done already
-    if not set(flags) & set("IE") or set(flags) & set("cm"):
+    if not (hidden or set(flags) & set("IE")) or set(flags) & set("cm"):
         return None
     if not _is_this_python(name) and not _mentions_torch(program, folder):
         return None
@@ -209,41 +238,49 @@ def _shell_words(command: str) -> list[str] | None:
 
 
 def _reach_isolated(event: str, arguments: tuple[Any, ...]) -> None:
-    """Audit hook: children that ignore PYTHONPATH find taeda. An odd command is left as it is:
-    `subprocess` says what is wrong with it."""
+    """Audit hook: children that ignore PYTHONPATH, or are given an environment without it, find
+    taeda. An odd command is left as it is: `subprocess` says what is wrong with it."""
     if event == "subprocess.Popen":
         import contextlib
 
         with contextlib.suppress(Exception):
-            _change_command(*arguments[:3])
+            _change_command(*arguments)
 
 
-def _change_command(executable: Any, command: Any, folder: Any) -> None:
+def _hides_us(environment: Mapping[Any, Any] | None) -> bool:
+    """Whether a child's environment, None where it inherits this one, does not lead to taeda."""
+    if environment is None:
+        return False
+    path = environment.get("PYTHONPATH", environment.get(b"PYTHONPATH", ""))
+    return _FOLDER not in os.fsdecode(path).split(os.pathsep)
+
+
+def _change_command(executable: Any, command: Any, folder: Any, environment: Any) -> None:
     """Changes the list that `subprocess` starts, plain commands in a shell among them."""
     if not isinstance(command, list):
         return
     words = [os.fsdecode(word) for word in command]
     name = os.fsdecode(executable) if executable else words[0]
-    folder = os.fsdecode(folder or "")
+    folder, hidden = os.fsdecode(folder or ""), _hides_us(environment)
     if os.path.basename(name) == "sh" and words[1:2] == ["-c"] and len(words) == 3:
         plain = _shell_words(words[2])
-        changed = _reaching(plain, plain[0], folder) if plain else None
+        changed = _reaching(plain, plain[0], folder, hidden) if plain else None
         if changed is not None:
             import shlex
 
             command[2] = shlex.join(changed)
         return
-    changed = _reaching(words, name, folder)
+    changed = _reaching(words, name, folder, hidden)
     if changed is not None:
         command[:] = changed
 
 
 def install_in_children() -> None:
-    """The same for Python processes that this one starts, those with -I and -E among them."""
+    """The same for Python processes that this one starts, those with -I and -E and those with an
+    environment of their own among them."""
     sys.addaudithook(_reach_isolated)
-    folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_as_torch")
     inherited = os.environ.get("PYTHONPATH", "")
-    if folder not in inherited.split(os.pathsep):
-        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [folder, inherited]))
-    if folder not in sys.path:  # what multiprocessing hands to the processes it spawns
-        sys.path.insert(1, folder)
+    if _FOLDER not in inherited.split(os.pathsep):
+        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [_FOLDER, inherited]))
+    if _FOLDER not in sys.path:  # what multiprocessing hands to the processes it spawns
+        sys.path.insert(1, _FOLDER)

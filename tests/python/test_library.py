@@ -946,3 +946,34 @@ def test_a_fake_implementation_asks_for_a_size_that_depends_on_values(namespace)
 
     ops(namespace).same(taeda.ones(2, device="meta"))
     assert seen[0] is not None
+
+
+def test_the_first_interface_of_own_operators():
+    from taeda import _custom_ops
+
+    @_custom_ops.custom_op("first_interface::cube")
+    def cube(x: taeda.Tensor) -> taeda.Tensor:
+        raise NotImplementedError
+
+    _custom_ops.impl("first_interface::cube", device_types="cpu", func=lambda x: x**3)
+    _custom_ops.impl_abstract("first_interface::cube", func=taeda.empty_like)
+    operator = taeda.ops.first_interface.cube
+    assert operator(taeda.tensor([2.0])).tolist() == [8.0]
+    assert operator(taeda.empty(3, device="meta")).shape == (3,)
+    save, backward = _custom_ops.impl_save_for_backward, _custom_ops.impl_backward
+    save("first_interface::cube", func=lambda inputs, output: {"x": inputs.x, "factor": 3})
+    backward(
+        "first_interface::cube",
+        func=lambda ctx, saved, g: {"x": g * saved["factor"] * saved["x"] ** 2},
+    )
+    x = taeda.tensor([2.0, -1.0], requires_grad=True)
+    operator(x).sum().backward()
+    assert x.grad.tolist() == [12.0, 3.0]
+
+    _custom_ops.custom_op("first_interface::twice", "(Tensor x, int n=2) -> Tensor")
+    _custom_ops.impl("first_interface::twice")(lambda x, n: x * n)
+    assert taeda.ops.first_interface.twice(taeda.ones(1)).tolist() == [2.0]
+    with pytest.raises(ValueError, match="expected `func` to have name 'other'"):
+        _custom_ops.custom_op("first_interface::other", cube)
+    with pytest.raises(ValueError, match="namespace::name"):
+        _custom_ops.custom_op("other")

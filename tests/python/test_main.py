@@ -373,6 +373,28 @@ print(subprocess.run([sys.executable, "{flag}", "-c", "import sys; sys.exit(3)"]
 
 
 @pytest.mark.skipif(SANITIZED, reason="an isolated child finds another build")
+@pytest.mark.skipif(SANITIZED, reason="a child without variables finds another build")
+@pytest.mark.parametrize("path", [None, "/elsewhere"])
+def test_a_child_with_an_environment_of_its_own_imports_taeda_as_torch(tmp_path, path):
+    """The dictionary that the program gives stays as it is."""
+    (tmp_path / "child.py").write_text(
+        "import sys, torch\nprint(torch.__version__, sys.argv[1:], __name__)\n"
+    )
+    (tmp_path / "program.py").write_text(
+        textwrap.dedent(f"""
+        import subprocess, sys
+        env = {{}} if {path!r} is None else {{"PYTHONPATH": {path!r}}}
+        before = dict(env)
+        subprocess.run([sys.executable, "child.py", "a"], env=env)
+        subprocess.run(f"{{sys.executable}} child.py", shell=True, env=env)
+        assert env == before
+        """)
+    )
+    done = run("-m", "taeda", "program.py", cwd=tmp_path)
+    line = f"{taeda.__version__} [{{}}] __main__"
+    assert done.stdout.splitlines() == [line.format("'a'"), line.format("")], done.stderr
+
+
 def test_an_isolated_child_of_a_shell_imports_taeda_where_the_command_is_plain():
     code = """
 import subprocess, sys

@@ -131,10 +131,29 @@ def test_shim(environment, tmp_path):
     assert run(python, "-m", "taeda", "-c", isolated).stdout.startswith("True")
     names = [str(file) for file in metadata.Distribution.at(next(site.glob("torch-*"))).files]
     assert "torch/__init__.py" in names and all((site / name).exists() for name in names)
-    assert sum(file.stat().st_size for file in site.glob("torch*/**/*") if file.is_file()) < 65536
+    files = [file for file in site.glob("torch*/**/*") if file.is_file()]
+    assert sum(file.stat().st_size for file in files if "__pycache__" not in str(file)) < 32768
+    code = (site / "torch" / "__init__.py").read_bytes() + b"".join(
+        file.read_bytes() for file in site.glob("torch-*/*") if file.name != "RECORD"
+    )
+    assert len(code) < 1536
     run(python, "-m", "taeda", "uninstall-shim")
     assert sorted(site.iterdir()) == before
     assert "is not in" in run(python, "-m", "taeda", "uninstall-shim", ok=False).stderr
+
+
+def test_under_the_launcher_there_is_one_distribution_named_torch(environment):
+    python, site = environment
+    code = """
+import importlib.metadata as m
+print(m.packages_distributions()["torch"], len(list(m.distributions(name="torch"))))
+"""
+    run(python, "-m", "taeda", "install-shim")
+    try:
+        assert run(python, "-m", "taeda", "-c", code).stdout == "['torch'] 1\n"
+        assert run(python, "-c", code).stdout == "['torch'] 1\n"
+    finally:
+        run(python, "-m", "taeda", "uninstall-shim")
 
 
 def test_pip_knows_the_shim(environment):
