@@ -72,6 +72,12 @@ _SUBMODULES = frozenset(
     "signal sparse special storage testing torch_version types utils version xpu".split()
 )
 
+# Modules of the standard library that torch shows, since it imports them.
+_MODULES = frozenset(
+    "builtins ctypes functools glob importlib inspect math os platform sys textwrap threading "
+    "warnings".split()
+)
+
 # What is in this module and not in torch.
 _NOT_TORCHS = frozenset("annotations env safetensors summary".split())
 
@@ -157,6 +163,10 @@ def __getattr__(name: str):
         return _part(name)
     elif name.startswith("_foreach_") and hasattr(_part("_foreach"), name):
         value = getattr(_part("_foreach"), name)
+    elif name in _MODULES:
+        value = _importlib.import_module(name)
+    elif name.startswith("_") and _is_private(name):
+        value = getattr(_part("_functions.private"), name)
     elif name.endswith("Tensor") and name in _part("_dtypes").TENSOR_TYPES:
         value = _part("_dtypes").TENSOR_TYPES[name]
     elif name.endswith("Storage") and name in _part("storage").CLASSES:
@@ -165,6 +175,11 @@ def __getattr__(name: str):
         return _part("_missing").attribute("taeda", name)
     globals()[name] = value
     return value
+
+
+def _is_private(name: str) -> bool:
+    private = _part("_functions.private")
+    return name in private.OPERATORS or name in private.NAMES
 
 
 def _part(name: str):

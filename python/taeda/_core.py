@@ -121,6 +121,15 @@ def _saved_tensors() -> dict[str, Any]:
     }
 
 
+def _function_of_torch(name: str) -> Any:
+    """A function of torch by its private name: they are in torch._C._VariableFunctions too."""
+    if name.startswith("_") and not name.startswith("__"):
+        found = getattr(taeda, name, None)
+        if callable(found) and not isinstance(found, type):
+            return found
+    raise AttributeError(f"module 'torch._C._VariableFunctions' has no attribute '{name}'")
+
+
 def _members(name: str) -> dict[str, Any] | None:
     """What a module inside the core holds: operators of the table by PyTorch's names."""
     table = _C._by_owner
@@ -137,7 +146,8 @@ def _members(name: str) -> dict[str, Any] | None:
         case "_VariableFunctions":
             composed = ("taeda._functions.recurrent", "taeda._functions.layers")
             lazy = [n for n, module in vars(taeda)["_LAZY"].items() if module in composed]
-            return {**table["torch"], **own, **{n: getattr(taeda, n) for n in lazy}}
+            found = {**table["torch"], **own, **{n: getattr(taeda, n) for n in lazy}}
+            return found | {"__getattr__": _function_of_torch}
         case "_autograd":
             return _saved_tensors()
         case "_functions":

@@ -159,3 +159,6 @@ class Graph:
         raise NotImplementedError(
             "torch.accelerator.Graph: taeda captures no work into graphs; call the function itself"
         )
+
+
+__path__: list[str] = []  # modules in it: taeda/_missing/private.py

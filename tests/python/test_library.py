@@ -971,7 +971,7 @@ def test_the_first_interface_of_own_operators():
     assert x.grad.tolist() == [12.0, 3.0]
 
     _custom_ops.custom_op("first_interface::twice", "(Tensor x, int n=2) -> Tensor")
-    _custom_ops.impl("first_interface::twice")(lambda x, n: x * n)
+    _custom_ops.impl("first_interface::twice")(lambda x, n=2: x * n)
     assert taeda.ops.first_interface.twice(taeda.ones(1)).tolist() == [2.0]
     with pytest.raises(ValueError, match="expected `func` to have name 'other'"):
         _custom_ops.custom_op("first_interface::other", cube)

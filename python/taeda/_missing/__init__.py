@@ -49,7 +49,7 @@ from typing import Any
 
 _TABLES = (
     "aliases", "backends", "compilers", "constants", "distributed", "lowering", "members", "parts",
-    "quantizing",
+    "private", "quantizing",
 )  # fmt: skip
 
 
