@@ -339,9 +339,10 @@ class _OpNamespace(types.ModuleType):
         self.name = name
 
     def __getattr__(self, name: str) -> OpOverloadPacket:
-        if name.startswith("__"):
+        is_there = bool(_C._operators(f"{self.name}::{name}"))
+        if name.startswith("__") and not is_there:
             raise AttributeError(f"module '{self.__name__}' has no attribute '{name}'")
-        if not _C._operators(f"{self.name}::{name}") and not self._define(name):
+        if not is_there and not self._define(name):
             raise AttributeError(f"'_OpNamespace' '{self.name}' object has no attribute '{name}'")
         packet = OpOverloadPacket(self.name, name)
         setattr(self, name, packet)

@@ -4,6 +4,7 @@ from . import (  # noqa: F401
     activations,
     aliases,
     arithmetic,
+    composites,
     factories,
     losses,
     norms,
@@ -13,3 +14,5 @@ from . import (  # noqa: F401
     shapes,
     windows,
 )
+
+from . import outputs  # noqa: E402, F401, I001  # last: forms of what the others define
