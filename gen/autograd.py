@@ -1,5 +1,4 @@
-"""The layers of autograd and of forward mode, which dispatched operators have, and the operators
-that dual numbers add. Backward nodes are in nodes.py."""
+"""The layers of autograd and of forward mode, and what dual numbers add; nodes.py has the nodes."""
 
 from __future__ import annotations
 
@@ -47,7 +46,8 @@ def _dual_operators(op: Op) -> Iterator[Op]:
             types="inexact" if op.types in ("any", "all", "numeric", "inexact") else "floating",
             grad={},
             jvp="none",
-            **{"optimize": op.optimize, "sparse": op.sparse if op.sparse == "values" else None},
+            optimize=op.optimize,
+            sparse="values" if op.sparse == "values" else None,
         )
 
 

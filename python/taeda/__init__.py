@@ -177,9 +177,8 @@ def __getattr__(name: str):
     return value
 
 
-def _is_private(name: str) -> bool:
-    private = _part("_functions.private")
-    return name in private.OPERATORS or name in private.NAMES
+def _is_private(name: str):
+    return _part("_functions.private").has(name)
 
 
 def _part(name: str):

@@ -14,6 +14,7 @@ import taeda
 from taeda import _C, _missing
 from taeda._C import Tensor
 
+
 class _WeakTensorRef:
     """A reference that keeps no tensor alive; ``expired()`` says whether it has gone.
 

@@ -88,7 +88,10 @@ def impl_save_for_backward(qualname: str, *, func: Callable | None = None) -> An
 
 
 def impl_backward(
-    qualname: str, output_differentiability: list[bool] | None = None, *, func: Callable | None = None
+    qualname: str,
+    output_differentiability: list[bool] | None = None,
+    *,
+    func: Callable | None = None,
 ) -> Any:
     """The gradient: func(ctx, saved, *grads) gives those of the arguments, a dictionary by name."""
     if output_differentiability is not None:

@@ -142,7 +142,8 @@ void add_generated_methods(PyTypeObject* type) {
 // torch._C._TensorMeta: the class of Tensor and of its subclasses. It differs from `type` in name.
 PyTypeObject* make_metaclass(PyObject* module) {
   PyType_Slot slots[] = {
-      {Py_tp_doc, const_cast<char*>("The class of Tensor and of the classes that inherit from it.")},
+      {Py_tp_doc,
+       const_cast<char*>("The class of Tensor and of the classes that inherit from it.")},
       {0, nullptr},
   };
   PyType_Spec spec = {"taeda._C._TensorMeta", 0, 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,

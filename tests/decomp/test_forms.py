@@ -34,8 +34,8 @@ OUTS = {
     ),
     "zeros_like.out": lambda aten, x, o, **_: aten.zeros_like.out(x, out=o),
     "new_full.out": lambda aten, x, o, **_: aten.new_full.out(x, [2, 2], 3.0, out=o),
-    "special_xlog1py.self_scalar_out": lambda aten, p, o, **_: (
-        aten.special_xlog1py.self_scalar_out(2.0, p, out=o)
+    "special_xlog1py.self_scalar_out": lambda aten, p, o, **_: aten.special_xlog1py.self_scalar_out(
+        2.0, p, out=o
     ),
     "squeeze_copy.dim_out": lambda aten, p, o, **_: aten.squeeze_copy.dim_out(p, 0, out=o),
     "block_diag.out": lambda aten, x, y, o, **_: aten.block_diag.out([x, y], out=o),

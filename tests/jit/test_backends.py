@@ -145,13 +145,15 @@ def test_an_error_of_the_backend_says_so():
     def broken(module, inputs):
         raise ValueError("no")
 
-    with pytest.raises(taeda._dynamo.exc.BackendCompilerFailed, match="'broken' raised:\nValueError"):
+    with pytest.raises(
+        taeda._dynamo.exc.BackendCompilerFailed, match="'broken' raised:\nValueError"
+    ):
         taeda.compile(lambda x: x + 1, backend=broken)(taeda.ones(1))
 
 
 def test_an_error_of_the_function_is_its_own():
     f = taeda.compile(lambda x: x @ taeda.ones(3, 3), backend=Backend())
-    with pytest.warns(UserWarning), pytest.raises(RuntimeError, match="cannot be multiplied|size"):
+    with pytest.warns(UserWarning), pytest.raises(RuntimeError, match="multiplied"):
         f(taeda.ones(2, 2))
 
 

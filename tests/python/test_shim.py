@@ -143,7 +143,7 @@ def test_shim(environment, tmp_path):
 
 
 def test_under_the_launcher_there_is_one_distribution_named_torch(environment):
-    python, site = environment
+    python, _ = environment
     code = """
 import importlib.metadata as m
 print(m.packages_distributions()["torch"], len(list(m.distributions(name="torch"))))

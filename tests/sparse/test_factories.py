@@ -88,8 +88,6 @@ def test_gradients_have_the_pattern(name, coalesced):
     assert taeda.testing.assert_close(found[0].tolist(), found[1].tolist()) is None
 
 
-
-
 @pytest.mark.parametrize("layout", ["sparse_coo", "sparse_csr"])
 @pytest.mark.parametrize("name", ["sin", "sinh", "asinh", "atan", "erf", "log1p", "square"])
 def test_gradients_that_pytorch_refuses_are_those_of_the_values(name, layout):

@@ -7,29 +7,31 @@ from typing import Any
 
 import taeda
 from taeda import Tensor
+from taeda._functions import private
 
 from .registry import new
 
+_functional: Any = taeda.nn.functional
 #: schema -> what computes it
 _SCHEMAS: dict[str, Callable[..., Any]] = {
     "_debug_has_internal_overlap(Tensor self) -> int": taeda._debug_has_internal_overlap,
-    "_dim_arange(Tensor like, int dim) -> Tensor": taeda._dim_arange,
+    "_dim_arange(Tensor like, int dim) -> Tensor": private._dim_arange,
     "_has_compatible_shallow_copy_type(Tensor self, Tensor from) -> bool": (
         taeda._has_compatible_shallow_copy_type
     ),
     "_is_zerotensor(Tensor self) -> bool": lambda x: False,
     "_nnpack_available() -> bool": lambda: False,
-    "_reshape_from_tensor(Tensor self, Tensor shape) -> Tensor": taeda._reshape_from_tensor,
+    "_reshape_from_tensor(Tensor self, Tensor shape) -> Tensor": private._reshape_from_tensor,
     "_shape_as_tensor(Tensor self) -> Tensor": taeda._shape_as_tensor,
     "_use_cudnn_rnn_flatten_weight() -> bool": lambda: False,
     "_version(Tensor self) -> int": lambda x: x._version,
     "_to_cpu(Tensor[] tensors) -> Tensor[]": lambda tensors: [x.cpu() for x in tensors],
     "_convolution_mode(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, str padding, "
-    "SymInt[] dilation, SymInt groups) -> Tensor": taeda._convolution_mode,
+    "SymInt[] dilation, SymInt groups) -> Tensor": private._convolution_mode,
     "_pad_packed_sequence(Tensor data, Tensor batch_sizes, bool batch_first, Scalar padding_value, "
-    "int total_length) -> (Tensor, Tensor)": taeda._pad_packed_sequence,
+    "int total_length) -> (Tensor, Tensor)": private._pad_packed_sequence,
     "_pad_circular(Tensor self, SymInt[] pad) -> Tensor": (
-        lambda x, pad: taeda.nn.functional.pad(x, pad, "circular")
+        lambda x, pad: _functional.pad(x, pad, "circular")
     ),
     "_sparse_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor": (
         lambda x, dim, dtype=None: taeda.sparse.softmax(x, dim, dtype=dtype)
@@ -194,12 +196,8 @@ def cummaxmin_backward(grad: Tensor, input: Tensor, indices: Tensor, dim: int) -
     return taeda.zeros_like(input).scatter_add(dim, indices, grad)
 
 
-@new(
-    "gather_backward(Tensor grad, Tensor self, int dim, Tensor index, bool sparse_grad) -> Tensor"
-)
-def gather_backward(
-    grad: Tensor, x: Tensor, dim: int, index: Tensor, sparse_grad: bool
-) -> Tensor:
+@new("gather_backward(Tensor grad, Tensor self, int dim, Tensor index, bool sparse_grad) -> Tensor")
+def gather_backward(grad: Tensor, x: Tensor, dim: int, index: Tensor, sparse_grad: bool) -> Tensor:
     """Each gradient goes to the element that was gathered; dense in any case."""
     return taeda.zeros_like(x).scatter_add(dim, index, grad)
 

@@ -8,11 +8,10 @@ from . import (  # noqa: F401
     factories,
     losses,
     norms,
+    outputs,
     own,
     quantization,
     recurrent,
     shapes,
     windows,
 )
-
-from . import outputs  # noqa: E402, F401, I001  # last: forms of what the others define

@@ -6,7 +6,20 @@ from typing import Any
 
 from taeda import _C
 
-from . import registry
+from . import (  # noqa: F401  # what they define comes first
+    activations,
+    aliases,
+    arithmetic,
+    composites,
+    factories,
+    losses,
+    norms,
+    quantization,
+    recurrent,
+    registry,
+    shapes,
+    windows,
+)
 
 #: operator=outs, where it has an overload of that name: "mse_loss.out" writes `out`.
 _OUT = """

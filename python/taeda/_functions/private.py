@@ -46,18 +46,9 @@ globals().update({f"_cast_{name}": _cast(name, dtype) for name, dtype in _CASTS.
 
 
 def _symbolic(name: str) -> Any:
-    function = getattr(math, name)
-
-    def of_number(x: Any) -> float:
-        return function(x)
-
-    of_number.__name__ = of_number.__qualname__ = f"_sym_{name}"
-    of_number.__doc__ = f"math.{name} of a number."
-    return of_number
-
-
-_SYMBOLIC = "acos asin atan cos cosh log2 sin sinh sqrt tan tanh"
-globals().update({f"_sym_{name}": _symbolic(name) for name in _SYMBOLIC.split()})
+    """torch._sym_sqrt and its like: a function of `math`, of a number."""
+    function = getattr(math, name.removeprefix("_sym_"), None)
+    return function if name.startswith("_sym_") and callable(function) else None
 
 
 def _stack(tensors: Any, dim: int = 0) -> Tensor:
@@ -67,7 +58,8 @@ def _stack(tensors: Any, dim: int = 0) -> Tensor:
 
 def _aminmax(self: Tensor, dim: int | None = None, keepdim: bool = False) -> tuple[Tensor, Tensor]:
     """The smallest and the largest element."""
-    return tuple(torch.aminmax(self, dim=dim, keepdim=keepdim))
+    low, high = torch.aminmax(self, dim=dim, keepdim=keepdim)
+    return low, high
 
 
 def _logcumsumexp(self: Tensor, dim: int) -> Tensor:
@@ -159,7 +151,7 @@ def _pack_padded_sequence(
 def _pad_packed_sequence(
     data: Tensor, batch_sizes: Tensor, batch_first: bool, padding_value: float, total_length: int
 ) -> tuple[Tensor, Tensor]:
-    """A padded tensor of a packed sequence's parts, and the lengths; total_length -1: the longest."""
+    """A padded tensor of a packed sequence's parts, and lengths; total_length -1: the longest."""
     rnn = torch.nn.utils.rnn
     length = total_length if total_length > 0 else None
     packed = rnn.PackedSequence(data, batch_sizes)
@@ -184,7 +176,7 @@ def _amp_update_scale_(
     scale_backoff_factor: float,
     growth_interval: int,
 ) -> Tensor:
-    """The next scale of the loss: smaller after what is not finite, larger after many good steps."""
+    """The next scale of the loss: smaller after what is not finite, larger after good steps."""
     if found_inf.item():
         self.mul_(scale_backoff_factor)
         growth_tracker.zero_()
@@ -239,11 +231,19 @@ _tensor_classes = set(_dtypes.TENSOR_TYPES.values())
 
 NAMES = frozenset(
     {name for name in globals() if name.startswith("_") and not name.startswith("__")}
-    - {"_CASTS", "_SYMBOLIC", "_cast", "_symbolic", "_validate", "_kind", "_name", "_dtypes"}
+    - {"_CASTS", "_cast", "_symbolic", "_validate", "_kind", "_name", "_dtypes"}
 )
 
 
 def __getattr__(name: str) -> Any:
-    if name not in OPERATORS:
+    if name in OPERATORS:
+        return getattr(torch.ops.aten, name)
+    found = _symbolic(name)
+    if found is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(torch.ops.aten, name)
+    return found
+
+
+def has(name: str) -> bool:
+    """Whether torch has a function of the name here."""
+    return name in OPERATORS or name in NAMES or _symbolic(name) is not None

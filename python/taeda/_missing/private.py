@@ -40,8 +40,8 @@ MODULES = {
         "_functional_sym_constrain_range _functional_sym_constrain_range_for_size _make_dep_token "
         "_custom_op=torch._custom_op _lazy_modules",
         _LIBRARIES,
-        "_get_cuda_dep_paths _get_origin _import_device_backends _import_dotted_name _initExtension "
-        "_load_global_deps _preload_cuda_deps _preload_cuda_lib _register_device_module "
+        "_get_cuda_dep_paths _get_origin _import_device_backends _import_dotted_name "
+        "_initExtension _load_global_deps _preload_cuda_deps _preload_cuda_lib _register_device_module "
         "no:_running_with_deploy no:_is_device_backend_autoload_enabled _from_blob "
         "_warn_typed_storage_removal def:_overload "
         "profiler_allow_cudagraph_cupti_lazy_reinit_cuda12",
@@ -132,7 +132,8 @@ MODULES = {
     "torch._vendor": (_LIBRARIES, ""),
     "torch._vendor.packaging": (_LIBRARIES, ""),
     "torch._vendor.packaging.version": (
-        "taeda brings no copy of packaging; use packaging.version", "Version parse InvalidVersion"
+        "taeda brings no copy of packaging; use packaging.version",
+        "Version parse InvalidVersion",
     ),
     "torch._subclasses.functional_tensor": (
         _FUNCTIONAL,
@@ -166,10 +167,12 @@ MODULES = {
         "sharded_tensor.api.ShardedTensor",
     ),
     "torch.distributed._shard.sharded_tensor.api": (
-        "taeda does not shard tensors over processes; keep them whole in each", "ShardedTensor"
+        "taeda does not shard tensors over processes; keep them whole in each",
+        "ShardedTensor",
     ),
     "torch.nn.backends.thnn": (
-        "torch.nn calls its operators itself; leave the backend out", "_get_thnn_function_backend"
+        "torch.nn calls its operators itself; leave the backend out",
+        "_get_thnn_function_backend",
     ),
     "torch.nn.cpp": (
         "taeda's C++ modules are no Python modules; write a class of torch.nn.Module",
@@ -188,11 +191,13 @@ MODULES = {
     ),
     "torch.utils._config_module": (_COMPILER, "Config ConfigModule install_config_module"),
     "torch.utils._import_utils": (
-        "taeda looks for no packages by this; use importlib.util.find_spec", "_check_module_exists dill_available import_dill"
+        "taeda looks for no packages by this; use importlib.util.find_spec",
+        "_check_module_exists dill_available import_dill",
     ),
     "torch.utils._stats": (_COMPILER, "@count count_label"),
     "torch.utils._typing_utils": (
-        "taeda copies no annotations; say assert x is not None", "@copy_func_params @copy_method_params not_none"
+        "taeda copies no annotations; say assert x is not None",
+        "@copy_func_params @copy_method_params not_none",
     ),
     "torch.utils.hipify": (_LIBRARIES, ""),
     "torch.utils.viz": (_COMPILER, ""),
