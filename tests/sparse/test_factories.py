@@ -69,7 +69,6 @@ FUNCTIONS = {
     "power": lambda x: x**3,
     "square": lambda x: x.square(),
     "log1p": lambda x: x.log1p(),
-    "tanh": lambda x: x.tanh(),
     "abs": lambda x: x.abs(),
 }
 
@@ -89,7 +88,7 @@ def test_gradients_have_the_pattern(name, coalesced):
 
 
 @pytest.mark.parametrize("layout", ["sparse_coo", "sparse_csr"])
-@pytest.mark.parametrize("name", ["sin", "sinh", "asinh", "atan", "erf", "log1p", "square"])
+@pytest.mark.parametrize("name", ["sin", "sinh", "asinh", "atan", "erf", "tanh", "log1p", "square"])
 def test_gradients_that_pytorch_refuses_are_those_of_the_values(name, layout):
     dense = taeda.tensor([[0.0, 0.5], [-0.3, 0.0]], dtype=taeda.float64)
     x = dense.to_sparse(layout=getattr(taeda, layout)).requires_grad_()
