@@ -89,3 +89,30 @@ def test_inference_tensors_are_not_marked_as_changed_outside():
         taeda.autograd.graph.increment_version(y)
     with pytest.raises(RuntimeError, match="update to inference tensor outside InferenceMode"):
         taeda.autograd.graph.increment_version(y)
+
+
+@pytest.mark.parametrize("jvp", [lambda x: x, lambda x: x * 2, lambda x: x.view_as(x)])
+def test_a_jvp_that_gives_no_view_for_a_view_is_refused_as_by_pytorch(jvp):
+    torch = pytest.importorskip("torch")
+    said = []
+    for lib in (taeda, torch):
+
+        class Same(lib.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x
+
+            @staticmethod
+            def backward(ctx, g):
+                return g
+
+            @staticmethod
+            def jvp(ctx, t):
+                return jvp(t)
+
+        x = lib.tensor([1.0, 2.0], dtype=lib.float64, requires_grad=True)
+        try:
+            said.append(lib.autograd.gradcheck(Same.apply, (x,), check_forward_ad=True))
+        except RuntimeError as error:
+            said.append(str(error).partition("\n")[0])
+    assert said[0] == said[1]

@@ -222,7 +222,8 @@ def _pushed_forward(
             return v
         value = v.detach() if v.requires_grad else v
         if v is x:
-            return forward_ad.make_dual(value, direction)
+            own = direction.clone() if direction._is_view() else direction
+            return forward_ad.make_dual(value, own)  # a jvp may have to give a view of it
         if not (zeros and v.requires_grad and (v.is_floating_point() or v.is_complex())):
             return value
         return forward_ad.make_dual(value, taeda.zeros_like(value))
