@@ -42,7 +42,8 @@ MODULES = {
         _LIBRARIES,
         "_get_cuda_dep_paths _get_origin _import_device_backends _import_dotted_name "
         "_initExtension _load_global_deps _preload_cuda_deps _preload_cuda_lib "
-        "_register_device_module no:_running_with_deploy no:_is_device_backend_autoload_enabled _from_blob "
+        "_register_device_module no:_running_with_deploy "
+        "no:_is_device_backend_autoload_enabled _from_blob "
         "_warn_typed_storage_removal def:_overload "
         "profiler_allow_cudagraph_cupti_lazy_reinit_cuda12",
         _FUNCTIONAL,
