@@ -75,6 +75,12 @@ COMPOSITES = {
     "infinitely_differentiable_gelu_backward": lambda aten, x, y, **_: (
         aten.infinitely_differentiable_gelu_backward(x, y)
     ),
+    "_upsample_bilinear2d_aa.vec": lambda aten, p, **_: aten._upsample_bilinear2d_aa.vec(
+        p, None, False, [0.5, 0.75]
+    ),
+    "_upsample_bicubic2d_aa.vec": lambda aten, p, **_: aten._upsample_bicubic2d_aa.vec(
+        p, [2, 3], False, None
+    ),
     "to_dense": lambda aten, x, **_: aten.to_dense(x.to_sparse()),
     "_convolution_mode": lambda aten, p, **_: aten._convolution_mode(
         p, p[..., :3, :3].contiguous(), None, [1, 1], "same", [1, 1], 1

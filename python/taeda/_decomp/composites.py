@@ -152,6 +152,22 @@ _SCHEMAS: dict[str, Callable[..., Any]] = {
     ),
     "type_as(Tensor self, Tensor other) -> Tensor": lambda x, other: x.type_as(other),
 }
+
+
+def _antialiased(mode: str) -> Callable[..., Tensor]:
+    def resize(x: Tensor, size: Any, align_corners: bool, scales: Any) -> Tensor:
+        return _functional.interpolate(
+            x, size, scales, mode, align_corners, antialias=True, recompute_scale_factor=False
+        )
+
+    return resize
+
+
+for _name in ("bicubic", "bilinear"):
+    _SCHEMAS[
+        f"_upsample_{_name}2d_aa.vec(Tensor input, SymInt[]? output_size, bool align_corners, "
+        "float[]? scale_factors) -> Tensor"
+    ] = _antialiased(_name)
 for _schema, _function in _SCHEMAS.items():
     new(_schema)(_function)
 
