@@ -25,6 +25,8 @@ with torch.backends.cudnn.flags(enabled=True):
 print(torch.backends.cudnn.enabled)
 torch.backends.cudnn.set_flags(True)
 print(torch.backends.cudnn.enabled)
+torch.backends.opt_einsum.enabled = True  # as PyTorch, which freezes no switch of it
+print(torch.backends.opt_einsum.enabled)
 """
 
 
@@ -36,6 +38,7 @@ def test_frozen_switches_are_set_by_flags_alone():
     )
     assert said.stdout.splitlines() == [
         "True", refusal.format("cudnn"), refusal.format("mkldnn"), "True", "False", "True",
+        "True",
     ], said.stderr  # fmt: skip
 
 

@@ -83,6 +83,14 @@ class _Library(types.ModuleType):
         return sorted({*super().__dir__(), *_missing.names(self.__name__)})
 
 
+# Those that PyTorch lets be set after `disable_global_flags`.
+_NEVER_FROZEN = {
+    ("cudnn", "benchmark_limit"),
+    ("opt_einsum", "enabled"),
+    ("opt_einsum", "strategy"),
+}
+
+
 class _Switches(_Library):
     """One with switches, and ``flags(...)`` and ``set_flags(...)`` over them."""
 
@@ -92,7 +100,8 @@ class _Switches(_Library):
         self.__dict__["_switches"] = tuple(switches)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name in self.__dict__.get("_switches", ()) and name != "benchmark_limit":
+        module = self.__name__.rpartition(".")[2]
+        if name in self.__dict__.get("_switches", ()) and (module, name) not in _NEVER_FROZEN:
             _check_may_be_set(self)
         super().__setattr__(name, value)
 
