@@ -148,10 +148,11 @@ namespace {
 struct Failure {
   Failure(std::string_view name, const Tensor& info) {
     const HostElements<int32_t> codes(batching::all_samples(info));
-    for (size_t i = 0; i < codes.size() && code == 0; i++) {
-      code = codes[i];
-      where = info.dim() > 0 ? format("{}: (Batch element {}): ", name, i) : format("{}: ", name);
-    }
+    const auto failed = std::find_if(codes.begin(), codes.end(), [](int32_t c) { return c != 0; });
+    if (failed == codes.end()) return;
+    code = *failed;
+    where = info.dim() > 0 ? format("{}: (Batch element {}): ", name, failed - codes.begin())
+                           : format("{}: ", name);
   }
   int code = 0;
   std::string where;

@@ -135,18 +135,12 @@ void transpose_columns(T* to, T* from, int64_t rows, int64_t columns, DType dtyp
       to[column * rows + row] = from[row * columns + column];
 }
 
-// Matrix i of a batch, column by column, and row by row.
+// Matrix i of a batch, column by column.
 template <class T>
 void copy_columns(T* to, const Matrices& m, const View& batch, int64_t i) {
   T* const from = batch.as<T>() + i * m.each;
   if (m.by_columns) return copy_elements(to, from, m.each);
   transpose_columns(to, from, m.rows, m.columns, batch.dtype);
-}
-template <class T>
-void copy_rows(T* to, const Matrices& m, const View& batch, int64_t i) {
-  T* const from = batch.as<T>() + i * m.each;
-  if (!m.by_columns) return copy_elements(to, from, m.each);
-  transpose_columns(to, from, m.columns, m.rows, batch.dtype);
 }
 
 // A rows x columns matrix as LAPACK takes it: column by column. Copies share their memory.
@@ -182,17 +176,26 @@ void for_lapack_type(const View& x, const F& f) {
   with_dtype<WideInexact>(x.dtype, f);
 }
 
-// f(i) for every matrix of a batch, each costing about n^3.
+// f(each) for chunks of a batch of matrices that cost about n^3: each(g) calls g(i) for the
+// chunk's.
 template <class F>
-void over_batch(int64_t count, int64_t n, const F& f) {
+void over_batch_chunks(int64_t count, int64_t n, const F& f) {
   const int64_t work = std::max<int64_t>(1, n * n * n);
   parallel_for(0, count, std::max<int64_t>(1, (int64_t{1} << 18) / work),
                [&](int64_t begin, int64_t end) {
-                 for (int64_t i = begin; i < end; i++) {
-                   check_interrupt();
-                   f(i);
-                 }
+                 f([&](const auto& g) {
+                   for (int64_t i = begin; i < end; i++) {
+                     check_interrupt();
+                     g(i);
+                   }
+                 });
                });
+}
+
+// f(i) for every matrix of a batch.
+template <class F>
+void over_batch(int64_t count, int64_t n, const F& f) {
+  over_batch_chunks(count, n, [&](const auto& each) { each(f); });
 }
 
 // Whether no element is infinite or NaN.

@@ -3,115 +3,89 @@
 #include <algorithm>
 
 #include "kernels/cpu/lapack/lapack.h"
+#include "kernels/cpu/lapack/lu.h"
 
 namespace taeda::cpu {
 
 namespace {
 
-// The factors of a matrix in its place; LAPACK's info.
+// Matrices row by row, one after the other, for what solves systems.
 template <class T>
-int factor_lu(const ColumnMajor<T>& a, int rows, int columns, const Scratch<int>& pivots) {
-  using F = void(const int*, const int*, T*, const int*, int*, int*);
-  static auto* const getrf = lapack_for<T, F>("getrf");
-  return lapack_call<T>({1.0 * rows * columns * std::min(rows, columns), a.numel()}, [=] {
-    const int lda = a.rows();
-    int info = 0;
-    getrf(&rows, &columns, a.data(), &lda, pivots.data(), &info);
-    return info;
-  });
-}
+class Rows {
+ public:
+  Rows(int64_t rows, int64_t columns)
+      : rows_(rows), columns_(columns), stride_(padded<T>(columns)), data_(rows * stride_) {}
+  Strided<T> strided() const { return {data_.data(), stride_, 1}; }
+  T* row(int64_t i) const { return data_.data() + i * stride_; }
 
-// Up to this size an inverse is the solution for the identity's columns, as in PyTorch: getri,
-// which does less for large ones, gives zeros other signs, and these are printed.
-constexpr int kSmallInverse = 32;
+  void load(const Matrices& m, const View& batch, int64_t i) const {
+    const T* const from = batch.as<T>() + i * m.each;
+    if (m.by_columns) return transpose_lines(data_.data(), stride_, from, rows_, columns_, rows_);
+    for (int64_t r = 0; r < rows_; r++) std::copy_n(from + r * columns_, columns_, row(r));
+  }
+  void set_identity() const {
+    std::fill_n(data_.data(), rows_ * stride_, T(0));
+    for (int64_t r = 0; r < rows_; r++) row(r)[r] = T(1);
+  }
+  // The exchanges of a factorization, of rows.
+  void exchange(const int* pivots) const {
+    for (int64_t r = 0; r < rows_; r++)
+      if (pivots[r] != r) std::swap_ranges(row(r), row(r) + columns_, row(pivots[r]));
+  }
+  void store_columns(T* to) const {
+    transpose_lines(to, rows_, data_.data(), stride_, rows_, columns_);
+  }
 
-template <class T>
-int invert(const ColumnMajor<T>& factors, int n, const Scratch<int>& pivots) {
-  using F = void(const int*, T*, const int*, const int*, T*, const int*, int*);
-  static auto* const getri = lapack_for<T, F>("getri");
-  const auto call = [=](T* work, int length) {
-    int info = 0;
-    getri(&n, factors.data(), &n, pivots.data(), work, &length, &info);
-    return info;
-  };
-  return lapack_call_with_workspace<T>({1.5 * n * n * n, factors.numel()}, call);
-}
+ private:
+  const int64_t rows_, columns_, stride_;
+  const Scratch<T> data_;
+};
 
-// X with A X = B in the place of B. Singular factors divide by zero: infinities and NaN, as in
+// X with L U X = B in the place of B. Singular factors divide by zero: infinities and NaN, as in
 // PyTorch, which what is derived from them cannot hide.
 template <class T>
-void solve_factored(const ColumnMajor<T>& factors, const Scratch<int>& pivots,
-                    const ColumnMajor<T>& b, int columns) {
-  using F = void(const char*, const int*, const int*, const T*, const int*, const int*, T*,
-                 const int*, int*, StringLength);
-  static auto* const getrs = lapack_for<T, F>("getrs");
-  const int n = factors.rows();
-  lapack_call<T>({1.0 * n * n * columns, factors.numel() + b.numel()}, [=, f = getrs] {
-    int info = 0;
-    f("N", &n, &columns, factors.data(), &n, pivots.data(), b.data(), &n, &info, 1);
-    return info;
-  });
+void solve_factored(const Strided<const T>& factors, int64_t n, const Strided<T>& b,
+                    int64_t columns) {
+  solve_triangle({false, true}, n, factors, b, columns);
+  solve_triangle({true, false}, n, factors, b, columns);
 }
 
+// Up to this size an inverse is the solution for the identity's columns, as in PyTorch: halves,
+// which do less for large ones, give zeros other signs, and these are printed.
+constexpr int64_t kSmallInverse = 32;
+
+// The inverse of a lower triangle with a unit diagonal in the place of the identity:
+// [L11 0; L21 L22]^-1 = [X11 0; -L22^-1 L21 X11, X22].
 template <class T>
-void set_identity(const ColumnMajor<T>& x, int n) {
-  for (int j = 0; j < n; j++)
-    for (int i = 0; i < n; i++) x.data()[int64_t{j} * n + i] = T(i == j);
+void invert_unit_lower(int64_t n, const Strided<const T>& l, const Strided<T>& x) {
+  constexpr Triangle kLower{false, true};
+  if (n <= kSmallInverse) return solve_triangle(kLower, n, l, x, n);
+  const int64_t half = first_half(n), other = n - half;
+  invert_unit_lower(half, l, x);
+  invert_unit_lower(other, l.from(half, half), x.from(half, half));
+  const Strided<T> below = x.from(half, 0);
+  parallel_gemm(kDTypeOf<T>, below.sized(other, half), l.from(half, 0).sized(other, half),
+                x.sized(half, half), Scalar(-1));
+  solve_triangle(kLower, other, l.from(half, half), below, half);
 }
 
-// X A = B, or X A^T = B where `transposed`, in the place of B, column-major; A may be row-major,
-// which is its transpose column by column. CBLAS takes real factors by value and complex ones by
-// address.
+// A^-1 = U^-1 L^-1 P, column by column.
 template <class T>
-void trsm(bool upper, bool transposed, bool unit, int rows, int n, const T* a, bool by_columns,
-          T* b, int ldb) {
-  constexpr int kColumnMajor = 102, kRight = 142;
-  const int triangle = upper == by_columns ? 121 : 122,
-            transpose = transposed == by_columns ? 112 : 111, diagonal = unit ? 132 : 131;
-  const std::string name = std::string("cblas_") + lapack_letter<T>() + "trsm";
-  if constexpr (kComplexLapack<T>) {
-    using F = void(int, int, int, int, int, int, int, const void*, const void*, int, void*, int);
-    static auto* const f = reinterpret_cast<F*>(cblas(name.c_str()));
-    const T one = 1;
-    f(kColumnMajor, kRight, triangle, transpose, diagonal, rows, n, &one, a, n, b, ldb);
-  } else {
-    using F = void(int, int, int, int, int, int, int, T, const T*, int, T*, int);
-    static auto* const f = reinterpret_cast<F*>(cblas(name.c_str()));
-    f(kColumnMajor, kRight, triangle, transpose, diagonal, rows, n, T(1), a, n, b, ldb);
+void invert_factored(const Lu<T>& lu, int64_t n, const Rows<T>& x, T* out) {
+  x.set_identity();
+  if (n <= kSmallInverse) {
+    x.exchange(lu.pivots());
+    solve_factored(lu.factors(), n, x.strided(), n);
+    return x.store_columns(out);
   }
-}
-
-constexpr int64_t kSolvedTogether = 64;  // right sides, at least: each call reads all of A
-
-// X A = B, or X A^T = B, for `count` rows of X, in the place of B: they do not regard each other.
-template <class T>
-void solve_rows(bool upper, bool transposed, bool unit, int64_t count, int n, const T* a,
-                bool by_columns, T* b) {
-  const int64_t grain = std::max<int64_t>(kSolvedTogether, (int64_t{1} << 27) / (int64_t{n} * n));
-  parallel_for(0, count, grain, [&](int64_t begin, int64_t end) {
-    const OpenBlasCall in_openblas;
-    trsm(upper, transposed, unit, static_cast<int>(end - begin), n, a, by_columns, b + begin,
-         static_cast<int>(count));
-  });
-}
-
-// The same as solve_factored, of X^T, whose rows are solved for on several threads.
-template <class T>
-void solve_factored_rows(const ColumnMajor<T>& factors, const Scratch<int>& pivots, int64_t count,
-                         T* x) {
-  const int n = factors.rows();
-  for (int i = 0; i < n; i++) {
-    T *const a = x + i * count, *const b = x + (pivots[i] - 1) * count;
-    if (a != b) std::swap_ranges(a, a + count, b);
+  invert_unit_lower(n, lu.factors(), x.strided());
+  solve_triangle({true, false}, n, lu.factors(), x.strided(), n);
+  x.store_columns(out);
+  for (int64_t j = n - 1; j >= 0; j--) {
+    T* const column = out + j * n;
+    if (lu.pivots()[j] != j)
+      std::swap_ranges(column, column + n, out + int64_t{lu.pivots()[j]} * n);
   }
-  solve_rows(false, true, true, count, n, factors.data(), true, x);
-  solve_rows(true, true, false, count, n, factors.data(), true, x);
-}
-
-// From this size on OpenBLAS' solvers of single precision take longer.
-template <class T>
-bool solves_rows(int n) {
-  return std::is_same_v<T, float> && n > 128;
 }
 
 }  // namespace
@@ -121,15 +95,35 @@ void lapack_lu(const View& lu, const View& pivots, const View& info, const View&
   for_lapack_type(a, [&]<class T>(T) {
     const Matrices m(a);
     const int k = std::min(m.rows, m.columns);
-    over_batch(m.count, std::max(m.rows, m.columns), [&](int64_t i) {
-      info.as<int>()[i] = 0;
-      if (m.each == 0) return;
-      const ColumnMajor<T> x(m.rows, m.columns);
-      const Scratch<int> exchanged(k);
-      x.load(m, a, i);
-      info.as<int>()[i] = factor_lu(x, m.rows, m.columns, exchanged);
-      copy_elements(pivots.as<int>() + i * k, exchanged.data(), k);
-      x.store(lu, m.columns, i);
+    std::fill_n(info.as<int>(), m.count, 0);
+    if (k == 0) return;
+    over_batch_chunks(m.count, std::max(m.rows, m.columns), [&](const auto& each) {
+      Lu<T> factors(m.rows, m.columns);
+      each([&](int64_t i) {
+        info.as<int>()[i] = factors.factor(a.as<T>() + i * m.each, m.by_columns);
+        factors.store(lu.as<T>() + i * m.each);
+        std::transform(factors.pivots(), factors.pivots() + k, pivots.as<int>() + i * k,
+                       [](int row) { return row + 1; });
+      });
+    });
+  });
+}
+
+// The diagonal of U, and P.
+void lapack_lu_diagonal(const View& diagonal, const View& pivots, const View& a) {
+  for_lapack_type(a, [&]<class T>(T) {
+    const Matrices m(a);
+    const int n = m.rows;
+    if (n == 0) return;
+    over_batch_chunks(m.count, n, [&](const auto& each) {
+      Lu<T> lu(n, n);
+      each([&](int64_t i) {
+        lu.factor(a.as<T>() + i * m.each, m.by_columns);
+        for (int64_t j = 0; j < n; j++) {
+          diagonal.as<T>()[i * n + j] = *lu.factors().at(j, j);
+          pivots.as<int>()[i * n + j] = lu.pivots()[j] + 1;
+        }
+      });
     });
   });
 }
@@ -137,21 +131,15 @@ void lapack_lu(const View& lu, const View& pivots, const View& info, const View&
 void lapack_inverse(const View& out, const View& info, const View& a) {
   for_lapack_type(a, [&]<class T>(T) {
     const Matrices m(a);
-    over_batch(m.count, m.rows, [&](int64_t i) {
-      info.as<int>()[i] = 0;
-      if (m.each == 0) return;
-      const ColumnMajor<T> x(m.rows, m.rows);
-      const Scratch<int> pivots(m.rows);
-      x.load(m, a, i);
-      const int status = info.as<int>()[i] = factor_lu(x, m.rows, m.rows, pivots);
-      if (status == 0 && m.rows > kSmallInverse) {
-        info.as<int>()[i] = invert(x, m.rows, pivots);
-        return x.store(out, m.rows, i);
-      }
-      const ColumnMajor<T> columns(m.rows, m.rows);
-      set_identity(columns, m.rows);
-      if (status >= 0) solve_factored(x, pivots, columns, m.rows);
-      columns.store(out, m.rows, i);
+    std::fill_n(info.as<int>(), m.count, 0);
+    if (m.rows == 0) return;
+    over_batch_chunks(m.count, m.rows, [&](const auto& each) {
+      Lu<T> lu(m.rows, m.rows);
+      const Rows<T> x(m.rows, m.rows);
+      each([&](int64_t i) {
+        info.as<int>()[i] = lu.factor(a.as<T>() + i * m.each, m.by_columns);
+        invert_factored(lu, m.rows, x, out.as<T>() + i * m.each);
+      });
     });
   });
 }
@@ -159,57 +147,45 @@ void lapack_inverse(const View& out, const View& info, const View& a) {
 // X with A X = B.
 void lapack_solve(const View& out, const View& info, const View& a, const View& b) {
   for_lapack_type(a, [&]<class T>(T) {
-    using F = void(const int*, const int*, T*, const int*, int*, T*, const int*, int*);
-    static auto* const gesv = lapack_for<T, F>("gesv");
     const Matrices m(a), right(b);
-    over_batch(m.count, m.rows, [&](int64_t i) {
-      info.as<int>()[i] = 0;
-      if (m.each == 0) return;
-      const ColumnMajor<T> lu(m.rows, m.rows);
-      const Scratch<int> pivots(m.rows);
-      lu.load(m, a, i);
-      if (solves_rows<T>(m.rows) && right.columns >= kSolvedTogether) {
-        info.as<int>()[i] = factor_lu(lu, m.rows, m.rows, pivots);
-        const ColumnMajor<T> rows(right.columns, m.rows);
-        copy_rows(rows.data(), right, b, i);
-        solve_factored_rows(lu, pivots, right.columns, rows.data());
-        return transpose_columns(out.as<T>() + i * right.each, rows.data(), m.rows, right.columns,
-                                 b.dtype);
-      }
-      // Without right sides LAPACK would not even look at the matrix.
-      const ColumnMajor<T> x(m.rows, std::max(1, right.columns));
-      x.load(right, b, i);
-      const LapackCost cost{1.0 * m.rows * m.rows * (m.rows + right.columns),
-                            lu.numel() + x.numel()};
-      info.as<int>()[i] = lapack_call<T>(cost, [=, n = m.rows, columns = right.columns, f = gesv] {
-        int status = 0;
-        f(&n, &columns, lu.data(), &n, pivots.data(), x.data(), &n, &status);
-        return status;
+    std::fill_n(info.as<int>(), m.count, 0);
+    if (m.rows == 0) return;
+    over_batch_chunks(m.count, m.rows, [&](const auto& each) {
+      Lu<T> lu(m.rows, m.rows);
+      const Rows<T> x(m.rows, right.columns);
+      each([&](int64_t i) {
+        info.as<int>()[i] = lu.factor(a.as<T>() + i * m.each, m.by_columns);
+        x.load(right, b, i);
+        x.exchange(lu.pivots());
+        solve_factored(lu.factors(), m.rows, x.strided(), right.columns);
+        x.store_columns(out.as<T>() + i * right.each);
       });
-      if (info.as<int>()[i] > 0) solve_factored(lu, pivots, x, right.columns);
-      x.store(out, right.columns, i);
     });
   });
 }
 
 // X with A X = B, or X A = B unless `left`, for a triangular A; the other triangle is not read.
-// With A on the left X^T is computed: OpenBLAS is a third slower from that side.
+// X A = B is A^T X^T = B^T, and X^T lies row by row in X's columns.
 void lapack_solve_triangular(const View& out, const View& a, const View& b, bool upper, bool left,
                              bool unitriangular) {
   for_lapack_type(a, [&]<class T>(T) {
     const Matrices m(a), right(b);
-    over_batch(m.count, m.rows, [&](int64_t i) {
-      T* const x = out.as<T>() + i * right.each;
-      if (right.each == 0) return;
-      const ColumnMajor<T> transposed(left ? right.columns : 0, right.rows);
-      T* const solved = left ? transposed.data() : x;
-      if (left)
-        copy_rows(solved, right, b, i);
-      else
-        copy_columns(x, right, b, i);
-      solve_rows(upper, left, unitriangular, left ? right.columns : right.rows, m.rows,
-                 a.as<T>() + i * m.each, m.by_columns, solved);
-      if (left) transpose_columns(x, solved, right.rows, right.columns, b.dtype);
+    if (right.each == 0) return;
+    over_batch_chunks(m.count, m.rows, [&](const auto& each) {
+      const Rows<T> rows(left ? m.rows : 0, right.columns);
+      each([&](int64_t i) {
+        T* const x = out.as<T>() + i * right.each;
+        const T* const triangle = a.as<T>() + i * m.each;
+        const Strided<const T> at{triangle, m.by_columns ? 1 : m.rows, m.by_columns ? m.rows : 1};
+        if (!left) {
+          copy_columns(x, right, b, i);
+          return solve_triangle({!upper, unitriangular}, m.rows, at.transposed(),
+                                Strided<T>{x, right.rows, 1}, right.rows);
+        }
+        rows.load(right, b, i);
+        solve_triangle({upper, unitriangular}, m.rows, at, rows.strided(), right.columns);
+        rows.store_columns(x);
+      });
     });
   });
 }
