@@ -119,6 +119,7 @@ _LAZY = {
         "rnn_relu_cell",
         "taeda._functions.layers": "batch_norm instance_norm alpha_dropout alpha_dropout_ "
         "feature_alpha_dropout feature_alpha_dropout_ feature_dropout feature_dropout_ rrelu "
+        "_native_batch_norm_legit "
         "rrelu_ bilinear affine_grid_generator grid_sampler_2d grid_sampler_3d native_dropout "
         "_grid_sampler_2d_cpu_fallback "
         "norm_except_dim conv_tbc binary_cross_entropy_with_logits cosine_embedding_loss "

@@ -119,6 +119,14 @@ def _histogram(
     return hist, tuple(edges)
 
 
+_MANY_BINS = 1 << 16  # with more, rounding may miss a bin by more than one
+
+
+def _bins(column: Tensor, edges: Tensor) -> Tensor:
+    """The bin of each element, which is inside of one; the last one has its right edge."""
+    return (torch.searchsorted(edges, column, right=True) - 1).clamp_(0, edges.numel() - 2)
+
+
 def _counted(
     points: Tensor, bins: Sequence[Any], range: Any, weight: Tensor | None, density: bool
 ) -> tuple[Tensor, tuple[Tensor, ...]]:
@@ -131,26 +139,31 @@ def _counted(
         )
     dtype, dims = points.dtype, len(bins)
     points = points.detach().reshape(-1, dims)
-    edges = []
+    edges, equal = [], []
     for i, given in enumerate(bins):
+        equal.append(not isinstance(given, torch.Tensor) and given <= _MANY_BINS)
         if isinstance(given, torch.Tensor):
             edges.append(given.detach().clone())
         else:
             low, high = _bounds(points, i, range)
             edges.append(torch.linspace(low, high, given + 1, dtype=dtype, device=points.device))
     shape = [edge.numel() - 1 for edge in edges]
-    inside = torch.ones(points.shape[0], dtype=torch.bool, device=points.device)
-    flat = torch.zeros(points.shape[0], dtype=torch.int64, device=points.device)
-    for column, edge, count in zip(points.unbind(1), edges, shape):
-        column = column.contiguous()
-        inside &= (column >= edge[0]) & (column <= edge[-1])
-        index = torch.searchsorted(edge, column, right=True) - 1
-        flat = flat * count + index.clamp_(0, count - 1)  # the last bin has its right edge
-    weights = None if weight is None else weight.detach().reshape(-1)[inside]
+    columns = [column.contiguous() for column in points.unbind(1)]
+    weights = None if weight is None else weight.detach().reshape(-1)
+    if range is not None or not all(equal):
+        inside = torch.ones(points.shape[0], dtype=torch.bool, device=points.device)
+        for column, edge in zip(columns, edges):
+            inside &= (column >= edge[0]) & (column <= edge[-1])
+        columns = [column[inside] for column in columns]
+        weights = None if weights is None else weights[inside]
+    flat = None
+    for column, edge, even in zip(columns, edges, equal):
+        index = torch._histogram_bins(column, edge) if even else _bins(column, edge)
+        flat = index if flat is None else flat.mul_(edge.numel() - 1).add_(index)
     length = 1
     for count in shape:
         length *= count
-    hist = torch.bincount(flat[inside], weights, minlength=length).to(dtype).reshape(shape)
+    hist = torch.bincount(flat, weights, minlength=length).to(dtype).reshape(shape)
     if density:
         hist = hist / hist.sum()
         for i, edge in enumerate(edges):

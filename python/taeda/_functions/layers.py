@@ -166,6 +166,23 @@ def grid_sampler_3d(
 
 
 @_C._overridable
+def _native_batch_norm_legit(
+    input: Tensor, weight: Tensor | None, bias: Tensor | None, *rest: Any, **options: Any
+) -> tuple[Tensor, Tensor, Tensor]:
+    """`torch.native_batch_norm` as PyTorch spells it for its compiler: ``running_mean, running_var,
+    training, momentum, eps`` with statistics to be written, or ``training, momentum, eps`` without.
+
+    >>> torch._native_batch_norm_legit(torch.tensor([[1.0], [3.0]]), None, None, True, 0.1, 0.0)[1]
+    tensor([2.])
+    """
+    if len(rest) + len(options) == 3:
+        rest = (None, None, *rest)
+        if options.get("training", True) is False or (len(rest) > 2 and rest[2] is False):
+            raise RuntimeError("running_mean and running_var must be defined in evaluation mode")
+    return taeda.native_batch_norm(input, weight, bias, *rest, **options)
+
+
+@_C._overridable
 def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]:
     """The result of dropout and the bool mask of what it kept."""
     if train is False or input.numel() == 0:

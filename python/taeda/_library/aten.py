@@ -236,6 +236,7 @@ from . import (  # noqa: E402, F401
     aten_image,
     aten_math,
     aten_nn,
+    aten_functions,
     aten_queries,
 )
 

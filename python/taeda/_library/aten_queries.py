@@ -84,24 +84,3 @@ def _scaled_mm(self: Tensor, mat2: Tensor, *rest: Any, **options: Any) -> Tensor
 @define("_weight_norm(Tensor v, Tensor g, int dim=0) -> Tensor")
 def _weight_norm(v: Tensor, g: Tensor, dim: int = 0) -> Tensor:
     return taeda._weight_norm(v, g, dim)
-
-
-_AFFINE = "Tensor input, Tensor? weight, Tensor? bias"
-
-
-@define(
-    f"_native_batch_norm_legit({_AFFINE}, Tensor(a!) running_mean, Tensor(b!) running_var, "
-    "bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)"
-)
-def _batch_norm(*args: Any) -> tuple:
-    return tuple(taeda.native_batch_norm(*args))
-
-
-@define(
-    f"_native_batch_norm_legit_no_training({_AFFINE}, Tensor running_mean, Tensor running_var, "
-    "float momentum, float eps) -> (Tensor, Tensor, Tensor)"
-)
-def _batch_norm_of_statistics(
-    input: Tensor, weight: Any, bias: Any, mean: Tensor, var: Tensor, momentum: float, eps: float
-) -> tuple:
-    return tuple(taeda.native_batch_norm(input, weight, bias, mean, var, False, momentum, eps))

@@ -14,8 +14,10 @@
 #include "base/interrupt.h"
 #include "base/parallel.h"
 #include "core/with_dtype.h"
+#include "kernels/cpu/index/combine_rows.h"
 #include "kernels/cpu/index/index_common.h"
 #include "kernels/cpu/simd/prefetch.h"
+#include "kernels/cpu/simd/scratch.h"
 #include "kernels/cpu/simd/stream.h"
 #include "kernels/optional.h"
 
@@ -72,8 +74,6 @@ struct Offsets {
 struct Steps {
   int64_t self, other, index;
 };
-
-enum class Reduce { kSet, kSum, kProd, kMin, kMax };
 
 // What is done with elements: one loop a type; all that leads to it is shared. An index counts
 // `scale` elements of self.
@@ -308,6 +308,68 @@ void count_loop(const Move& move, int64_t n, Offsets at, Steps by, int64_t scale
   move_each(n, at, by, scale, [=](int64_t s, int64_t) { counts[s]++; });
 }
 
+// A mean's quotient: integers round down.
+template <class T>
+void divide(T& x, int64_t divisor) {
+  if constexpr (std::is_same_v<T, Bool>) {
+    return;
+  } else if constexpr (std::is_integral_v<T>) {
+    const int64_t v = static_cast<int64_t>(x), q = v / divisor;
+    x = static_cast<T>(q - (v % divisor != 0 && v < 0));
+  } else if constexpr (is_reduced_floating(kDTypeOf<T>)) {
+    x = T(static_cast<float>(x) / static_cast<float>(divisor));
+  } else if constexpr (is_complex(kDTypeOf<T>)) {
+    x /= static_cast<typename T::value_type>(divisor);
+  } else {
+    x /= static_cast<T>(divisor);
+  }
+}
+
+// Whether the elements of a row, of all dimensions but the first, are contiguous.
+bool has_dense_rows(const View& v) {
+  int64_t step = 1;
+  for (int64_t d = v.ndim() - 1; d > 0; step *= v.sizes[d--])
+    if (v.sizes[d] != 1 && v.strides[d] != step) return false;
+  return true;
+}
+
+// Reduces along the first dimension where one index stands for a whole row, if there are vectors
+// for it; false where not. Threads share the columns.
+template <class T>
+bool try_reduce_rows(const View& self, int64_t dim, const View& index, const View& src, Reduce how,
+                     bool include_self, bool mean) {
+  const CombineRows combine = combine_rows(self.dtype, how);
+  if (!combine || dim != 0 || self.ndim() < 2) return false;
+  for (int64_t d = 1; d < index.ndim(); d++)
+    if (index.sizes[d] != self.sizes[d] || (index.sizes[d] != 1 && index.strides[d] != 0))
+      return false;
+  if (!has_dense_rows(self) || !has_dense_rows(src)) return false;
+  const int64_t rows = index.sizes[0], n = index.numel / rows, size = self.sizes[0];
+  for (int64_t d = 1; d < src.ndim(); d++)
+    if (src.sizes[d] != self.sizes[d]) return false;
+  // Read once, for all threads.
+  const Scratch<int64_t> targets(rows), counts(size);
+  std::fill_n(counts.data(), size, int64_t{0});
+  if (!copy_inside(targets.data(), index.as<int64_t>(), rows, index.strides[0], size))
+    fail_outside(index, dim, size);
+  for (int64_t r = 0; r < rows; r++) counts[targets[r]]++;
+  const auto row = [&](int64_t i) { return self.as<T>() + i * self.strides[0]; };
+  const int64_t grain = std::max<int64_t>(64, (int64_t{1} << 16) / rows);
+  parallel_for(0, n, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t i = 0; i < size && !include_self; i++)
+      if (counts[i] > 0) std::fill(row(i) + begin, row(i) + end, identity<T>(how));
+    Looks looks;
+    for (int64_t r = 0; r < rows; r++) {
+      combine(row(targets[r]) + begin, src.as<T>() + r * src.strides[0] + begin, end - begin);
+      looks.after(end - begin);
+    }
+    for (int64_t i = 0; i < size && mean; i++)
+      if (counts[i] > 0)
+        for (T* x = row(i) + begin; x < row(i) + end; x++) divide(*x, counts[i] + include_self);
+  });
+  return true;
+}
+
 template <class T>
 void reduce_into(const View& self, int64_t dim, const View& index, const View& src, Reduce how,
                  bool include_self, bool mean) {
@@ -326,19 +388,7 @@ void reduce_into(const View& self, int64_t dim, const View& index, const View& s
   for_each_offset(self, [&](int64_t s) {
     const int64_t n = c[k++];
     if (n == 0) return;
-    const int64_t divisor = n + include_self;
-    if constexpr (std::is_same_v<T, Bool>) {
-      return;
-    } else if constexpr (std::is_integral_v<T>) {
-      const int64_t v = static_cast<int64_t>(to[s]), q = v / divisor;
-      to[s] = static_cast<T>(q - (v % divisor != 0 && v < 0));
-    } else if constexpr (is_reduced_floating(kDTypeOf<T>)) {
-      to[s] = T(static_cast<float>(to[s]) / static_cast<float>(divisor));
-    } else if constexpr (is_complex(kDTypeOf<T>)) {
-      to[s] /= static_cast<typename T::value_type>(divisor);
-    } else {
-      to[s] /= static_cast<T>(divisor);
-    }
+    divide(to[s], n + include_self);
   });
 }
 
@@ -354,6 +404,12 @@ void scatter_any(const View& self, int64_t dim, const View& index, const View& s
   if (may_overlap(self, given.view())) indices = std::make_unique<DenseView>(given.view(), self);
   const View &values = source ? source->view() : src,
              &index_view = indices ? indices->view() : given.view();
+  if (self.dtype == DType::kFloat32 &&
+      try_reduce_rows<float>(self, dim, index_view, values, how, include_self, mean))
+    return;
+  if (self.dtype == DType::kFloat64 &&
+      try_reduce_rows<double>(self, dim, index_view, values, how, include_self, mean))
+    return;
   Lines(self, values, index_view, dim).check();  // before anything is written
   if (how == Reduce::kSet) return set(self, dim, index_view, values);
   with_dtype<AllTypes>(self.dtype, [&](auto zero) {

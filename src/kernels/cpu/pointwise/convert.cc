@@ -159,7 +159,9 @@ Conversion::Conversion(DType to, DType from) : source_bytes_(item_size(from)) {
     target = result->compute;
   }
   if (at != target) add(between_arithmetic(target, at), item_size(target));
-  if (result) add(result->narrow, item_size(to));
+  if (!result) return;
+  const Function fast = convert_simd(to, target);
+  add(fast ? fast : result->narrow, item_size(to));
 }
 
 void Conversion::run_in_blocks(void* dst, const void* src, int64_t n) const {

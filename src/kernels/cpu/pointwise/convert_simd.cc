@@ -1,5 +1,5 @@
-// Conversions by vectors: between float and the 16-bit floating types, from float to int64, and
-// between float and bool.
+// Conversions by vectors: between float and the 16-bit floating types, from float to int64 and to
+// two of the 8-bit floating types, and between float and bool.
 #include "kernels/cpu/pointwise/convert.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -80,6 +80,49 @@ void bool_to_float(void* dst, const void* src, int64_t n) {
   for (; i < n; i++) y[i] = x[i] != 0;
 }
 
+// encode_float8 (float8.h) for a format with infinities or none, and a sign of zero.
+template <Float8Format kFormat>
+void convert_to_float8(Float8<kFormat>* y, const void* src, int64_t n) {
+  static_assert(!kFormat.fnuz);
+  const float* x = static_cast<const float*>(src);
+  const hn::ScalableTag<float> d;
+  const hn::RebindToUnsigned<decltype(d)> words;
+  const hn::RebindToSigned<decltype(d)> numbers;
+  const hn::Rebind<uint8_t, decltype(d)> bytes;
+  constexpr int kDropped = 23 - kFormat.mantissa;
+  constexpr uint32_t kRebias = static_cast<uint32_t>(127 - kFormat.bias) << 23;
+  constexpr uint32_t kUnit = static_cast<uint32_t>(127 + 24 - kFormat.bias - kFormat.mantissa)
+                             << 23;
+  constexpr uint32_t kShift = (1u << (kDropped - 1)) - 1 - kRebias;
+  const auto number = [&](uint32_t bits) { return hn::Set(numbers, static_cast<int32_t>(bits)); };
+  constexpr int64_t kLanes = Vec<float>::size();
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    const auto u = hn::BitCast(words, hn::LoadU(d, x + i));
+    const auto magnitude = hn::And(u, hn::Set(words, 0x7fffffffu));
+    const auto sum = hn::Add(hn::BitCast(d, magnitude), hn::BitCast(d, hn::Set(words, kUnit)));
+    const auto denormal = hn::Sub(hn::BitCast(words, sum), hn::Set(words, kUnit));
+    const auto odd = hn::And(hn::ShiftRight<kDropped>(magnitude), hn::Set(words, 1u));
+    const auto normal =
+        hn::ShiftRight<kDropped>(hn::Add(hn::Add(magnitude, odd), hn::Set(words, kShift)));
+    const auto size = hn::BitCast(numbers, magnitude);
+    auto code = hn::IfThenElse(hn::Lt(size, number(kRebias + (1u << 23))),
+                               hn::BitCast(numbers, denormal), hn::BitCast(numbers, normal));
+    code = hn::IfThenElse(hn::Gt(code, number(kFormat.largest)), number(kFormat.overflow), code);
+    code = hn::IfThenElse(hn::Gt(size, number(0x7f800000u)), number(kFormat.nan), code);
+    const auto sign = hn::And(hn::ShiftRight<24>(u), hn::Set(words, 0x80u));
+    hn::StoreU(hn::DemoteTo(bytes, hn::Or(code, hn::BitCast(numbers, sign))), bytes,
+               reinterpret_cast<uint8_t*>(y + i));
+  }
+  for (; i < n; i++) y[i] = Float8<kFormat>(x[i]);
+}
+void float_to_float8_e4m3fn(void* y, const void* x, int64_t n) {
+  convert_to_float8(static_cast<Float8E4M3FN*>(y), x, n);
+}
+void float_to_float8_e5m2(void* y, const void* x, int64_t n) {
+  convert_to_float8(static_cast<Float8E5M2*>(y), x, n);
+}
+
 }  // namespace taeda::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -93,6 +136,8 @@ HWY_EXPORT(float_to_bfloat16);
 HWY_EXPORT(float_to_int64);
 HWY_EXPORT(bool_to_float);
 HWY_EXPORT(float_to_bool);
+HWY_EXPORT(float_to_float8_e4m3fn);
+HWY_EXPORT(float_to_float8_e5m2);
 
 Conversion::Function convert_simd(DType to, DType from) {
   if (to == DType::kFloat32 && from == DType::kFloat16) return HWY_DYNAMIC_DISPATCH(half_to_float);
@@ -104,6 +149,10 @@ Conversion::Function convert_simd(DType to, DType from) {
   if (to == DType::kInt64 && from == DType::kFloat32) return HWY_DYNAMIC_DISPATCH(float_to_int64);
   if (to == DType::kFloat32 && from == DType::kBool) return HWY_DYNAMIC_DISPATCH(bool_to_float);
   if (to == DType::kBool && from == DType::kFloat32) return HWY_DYNAMIC_DISPATCH(float_to_bool);
+  if (to == DType::kFloat8E4M3FN && from == DType::kFloat32)
+    return HWY_DYNAMIC_DISPATCH(float_to_float8_e4m3fn);
+  if (to == DType::kFloat8E5M2 && from == DType::kFloat32)
+    return HWY_DYNAMIC_DISPATCH(float_to_float8_e5m2);
   return nullptr;
 }
 

@@ -1,4 +1,4 @@
-// bincount and histc: how often each bin comes.
+// bincount, histc and the bins of histogram: how often each bin comes.
 //
 // An addition to a number waits for the one before where that went to the same bin: several
 // tables are filled in turn, and added up. Each thread has its own. Counts are integers, so that
@@ -115,6 +115,26 @@ uint64_t bits_in_use(const View& x) {
     bits |= HWY_DYNAMIC_DISPATCH(or_together)(from + begin, end - begin);
   });
   return bits;
+}
+
+// By a division, whose rounding may give the bin beside.
+void histogram_bins(const View& out, const View& self, const View& edges) {
+  with_dtype<WideFloating>(self.dtype, [&]<class T>(T) {
+    const T* const edge = edges.as<T>();
+    const int64_t last = edges.numel - 2;
+    const T low = edge[0], scale = static_cast<T>(last + 1) / (edge[last + 1] - low);
+    parallel_for(0, self.numel, 1 << 14, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; i++) {
+        const T x = self.as<T>()[i], at = (x - low) * scale;
+        int64_t bin = at > 0 ? (at < static_cast<T>(last) ? static_cast<int64_t>(at) : last) : 0;
+        if (x < edge[bin] && bin > 0)
+          bin--;
+        else if (x >= edge[bin + 1] && bin < last)
+          bin++;
+        out.as<int64_t>()[i] = bin;
+      }
+    });
+  });
 }
 
 void bincount(const View& out, const View& x) {
