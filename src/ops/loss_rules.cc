@@ -90,8 +90,10 @@ bool variance_sizes_match(const Tensor& input, const Tensor& var) {
   const IntSpan a = input.sizes(), b = var.sizes();
   if (a == b) return true;
   if (b.size() + 1 == a.size()) return a.slice(0, b.size()) == b;
-  return b.size() == a.size() && a.slice(0, a.size() - 1) == b.slice(0, b.size() - 1) &&
-         b.back() == 1;
+  if (b.size() != a.size()) return false;
+  int64_t differing = 0;  // the sum of sizes that differ: one dimension is broadcast
+  for (size_t i = 0; i < a.size(); i++) differing += a[i] == b[i] ? 0 : b[i];
+  return differing == 1;
 }
 
 }  // namespace taeda::rules

@@ -55,8 +55,9 @@ def _print(group: list[Finding]) -> None:
 
 
 def show(results: Results, show_all: bool, complete: bool) -> int:
-    """Prints the findings and the sums; 1 where one has no reason or a reason no finding."""
-    reasons = {(item.operator, item.aspect) for item in exceptions()}
+    """Prints the findings and the sums; 1 where one has no reason, or a reason no finding though
+    the sample in which it shows was reached."""
+    reasons = {(item.operator, item.aspect): item for item in exceptions()}
     groups = grouped(results.findings)
     open_groups = {key: group for key, group in groups.items() if key not in reasons}
     texts = [open_groups.pop(key) for key in list(open_groups) if key[1].endswith(" words")]
@@ -64,7 +65,12 @@ def show(results: Results, show_all: bool, complete: bool) -> int:
         _print(group)
     for group in (groups if show_all else open_groups).values():
         _print(group)
-    stale = sorted(reasons - groups.keys()) if complete else []
+    due = {
+        key
+        for key, item in reasons.items()
+        if results.reached.get((item.operator, item.dtype), -1) >= item.sample
+    }
+    stale = sorted(due - groups.keys()) if complete else []
     for operator, aspect in stale:
         print(f"{operator} | {aspect} | has a reason in exceptions.csv and no longer differs")
     by_aspect = Counter(aspect for _, aspect in open_groups)

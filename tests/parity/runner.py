@@ -45,6 +45,7 @@ class Results:
         default_factory=lambda: defaultdict(lambda: [0, 0])
     )
     findings: list[Finding] = field(default_factory=list)
+    reached: dict[tuple[str, str], int] = field(default_factory=dict)  # samples by (title, dtype)
     calls: int = 0
     skipped: int = 0
     oracle_deaths: int = 0
@@ -56,6 +57,8 @@ class Results:
             self.skipped += 1
             return
         self.calls += 1
+        key = task.title, task.dtype
+        self.reached[key] = max(sample, self.reached.get(key, 0))
         count = self.counts[task.title, mode, task.dtype]
         count[0] += 1
         count[1] += any(kind != "words" for kind, _ in found)

@@ -15,24 +15,35 @@ struct QrRoutines {
   Factor* const geqrf = lapack_for<T, Factor>("geqrf");
   Generate* const generate = lapack_for<T, Generate>(kComplexLapack<T> ? "ungqr" : "orgqr");
 
+  // Asking for the length of the workspace takes as long as a small decomposition, whose columns
+  // LAPACK does not block anyway.
+  static constexpr int kUnblocked = 32;
+  template <class F>
+  static void call(const LapackCost& cost, int columns, const F& f) {
+    if (columns > kUnblocked) {
+      lapack_call_with_workspace<T>(cost, f);
+      return;
+    }
+    const Scratch<T> workspace(kUnblocked * kUnblocked);
+    lapack_call<T>(cost, [=] { return f(workspace.data(), kUnblocked * kUnblocked); });
+  }
+
   void factor(const ColumnMajor<T>& a, int rows, int columns, const Scratch<T>& tau) const {
-    lapack_call_with_workspace<T>({2.0 * rows * columns * std::min(rows, columns), a.numel()},
-                                  [=, f = geqrf, lda = a.rows()](T* work, int length) {
-                                    int info = 0;
-                                    f(&rows, &columns, a.data(), &lda, tau.data(), work, &length,
-                                      &info);
-                                    return info;
-                                  });
+    call({2.0 * rows * columns * std::min(rows, columns), a.numel()}, columns,
+         [=, f = geqrf, lda = a.rows()](T* work, int length) {
+           int info = 0;
+           f(&rows, &columns, a.data(), &lda, tau.data(), work, &length, &info);
+           return info;
+         });
   }
   void form_q(const ColumnMajor<T>& a, int rows, int columns, int reflectors,
               const Scratch<T>& tau) const {
-    lapack_call_with_workspace<T>({2.0 * rows * columns * reflectors, a.numel()},
-                                  [=, f = generate, lda = a.rows()](T* work, int length) {
-                                    int info = 0;
-                                    f(&rows, &columns, &reflectors, a.data(), &lda, tau.data(),
-                                      work, &length, &info);
-                                    return info;
-                                  });
+    call({2.0 * rows * columns * reflectors, a.numel()}, columns,
+         [=, f = generate, lda = a.rows()](T* work, int length) {
+           int info = 0;
+           f(&rows, &columns, &reflectors, a.data(), &lda, tau.data(), work, &length, &info);
+           return info;
+         });
   }
 };
 
