@@ -156,10 +156,10 @@ def _counted(
             inside &= (column >= edge[0]) & (column <= edge[-1])
         columns = [column[inside] for column in columns]
         weights = None if weights is None else weights[inside]
-    flat = None
-    for column, edge, even in zip(columns, edges, equal):
+    flat = torch.zeros((), dtype=torch.int64, device=points.device)
+    for i, (column, edge, even) in enumerate(zip(columns, edges, equal)):
         index = torch._histogram_bins(column, edge) if even else _bins(column, edge)
-        flat = index if flat is None else flat.mul_(edge.numel() - 1).add_(index)
+        flat = index if i == 0 else flat.mul_(edge.numel() - 1).add_(index)
     length = 1
     for count in shape:
         length *= count

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import sys
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from taeda import _C
@@ -276,7 +276,10 @@ class OpOverloadPacket:
     def __getattr__(self, key: str) -> OpOverload:
         if key.startswith("__"):
             raise AttributeError(f"'{type(self).__name__}' object has no attribute '{key}'")
-        found = _C._operator(self._qualified_op_name, "" if key == "default" else key)
+        overload = "" if key == "default" else key
+        found = _C._operator(self._qualified_op_name, overload)
+        if found is None and self._define():
+            found = _C._operator(self._qualified_op_name, overload)
         if found is None:
             raise AttributeError(
                 f"The underlying op of '{self}' has no overload name '{key}'"
@@ -296,21 +299,25 @@ class OpOverloadPacket:
         if _C._stands_for_tensor(args, kwargs):
             relevant = (*args, *kwargs.values())
             return _C._handle_torch_function(self, relevant, *args, **kwargs)
+        failures: list[str] = []
         candidates = _C._operators(self._qualified_op_name)
-        failures = []
-        for op in candidates:
-            try:
-                _C._check_arguments(op, args, kwargs)
-            except RuntimeError as error:
-                failures.append(str(error))
-            else:
-                return op(*args, **kwargs)
-        if len(candidates) == 1:
-            return candidates[0](*args, **kwargs)
+        found = _first_that_takes(candidates, args, kwargs, failures)
+        if found is None and self._define():
+            failures = []
+            candidates = _C._operators(self._qualified_op_name)
+            found = _first_that_takes(candidates, args, kwargs, failures)
+        if found is not None or len(candidates) == 1:
+            return (found or candidates[0])(*args, **kwargs)
         raise RuntimeError(
             "Overloaded torch operator invoked from Python failed to match any schema:\n"
             + "\n\n".join(failures)
         )
+
+    def _define(self) -> bool:
+        """Whether there are more overloads once those that only PyTorch has are defined."""
+        before = len(_C._operators(self._qualified_op_name))
+        getattr(ops, self._namespace)._define(self.__name__)
+        return len(_C._operators(self._qualified_op_name)) > before
 
     def __str__(self) -> str:
         return f"{self._namespace}.{self.__name__}"
@@ -323,6 +330,20 @@ class OpOverloadPacket:
 
     def __reduce__(self) -> tuple:
         return _packet, (self._namespace, self.__name__)
+
+
+def _first_that_takes(
+    candidates: Sequence[OpOverload], args: tuple, kwargs: dict, failures: list[str]
+) -> OpOverload | None:
+    """The first overload that the arguments fit; why the others do not goes to `failures`."""
+    for op in candidates:
+        try:
+            _C._check_arguments(op, args, kwargs)
+        except RuntimeError as error:
+            failures.append(str(error))
+        else:
+            return op
+    return None
 
 
 def _packet(namespace: str, name: str) -> OpOverloadPacket:

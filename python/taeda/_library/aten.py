@@ -233,10 +233,10 @@ def _(*args: Any) -> tuple:
 from . import (  # noqa: E402, F401
     aten_attention,
     aten_copies,
+    aten_functions,
     aten_image,
     aten_math,
     aten_nn,
-    aten_functions,
     aten_queries,
 )
 
