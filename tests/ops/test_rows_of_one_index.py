@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 import taeda as torch
 
 UFUNCS = {"amax": np.maximum, "amin": np.minimum, "prod": np.multiply, "mean": np.add}
@@ -29,7 +30,7 @@ def test_nan_is_the_extreme_of_a_row_and_indices_are_checked_first():
     source[0, 3] = torch.nan
     index = torch.tensor([1, 1])
     assert x.index_reduce(0, index, source, "amax").isnan().sum() == 1
-    with pytest.raises((IndexError, RuntimeError), match="out of (range|bounds)"):
+    with pytest.raises((IndexError, RuntimeError), match=r"out of (range|bounds)"):
         x.index_reduce_(0, torch.tensor([0, 2]), source, "amax")
     assert not x.any()
 
