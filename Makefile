@@ -12,7 +12,7 @@ CONFIGURE = cmake -G Ninja -S . -DCMAKE_PREFIX_PATH=$(CURDIR)/.venv \
   -DPython_EXECUTABLE=$(CURDIR)/$(PY)
 
 .DEFAULT_GOAL := build
-.PHONY: build setup test demo lint format bench programs suites fuzz parity fuzz-readers fuzz-allocator asan asan-core tsan tsan-core wheel wheels docs docs-coverage docs-errors clean help
+.PHONY: build setup test cuda-check cuda-kernels cuda-asan cuda-tsan demo lint format bench programs suites fuzz parity fuzz-readers fuzz-allocator asan asan-core tsan tsan-core wheel wheels docs docs-coverage docs-errors clean help
 
 $(READY): tools/bootstrap.sh tools/requirements.txt
 	@tools/bootstrap.sh
@@ -27,7 +27,7 @@ build: $(READY) $(BUILD)/build.ninja ## build the library and the Python package
 	@ninja -C $(BUILD) -j $(JOBS)
 
 test: build ## run all tests; the last line reads "N passed, N failed"
-	@ninja -C $(BUILD) -j $(JOBS) taeda_tests fuzzers
+	@ninja -C $(BUILD) -j $(JOBS) taeda_tests fuzzers taeda_emulator taeda_emulator_overrun taeda_emulator_races
 	@$(PY) tools/run_tests.py --build $(BUILD)
 
 demo: build ## train a convolutional network on Fashion-MNIST and write a report page
@@ -42,6 +42,25 @@ format: $(READY) ## apply clang-format and ruff
 
 bench: build ## compare with PyTorch; writes docs/benchmarks.md
 	@$(PY) bench/run.py
+
+.venv/.cuda: tools/requirements-cuda.txt | $(READY)
+	@.venv/bin/pip --disable-pip-version-check -q install -r tools/requirements-cuda.txt
+	@touch $@
+
+cuda-check: .venv/.cuda ## compile all kernels for CUDA devices, for every architecture, and check what came of it
+	@$(PY) tools/cuda_check.py --jobs $(JOBS)
+
+KERNELS := .cache/taeda_kernels.bin
+$(KERNELS): .venv/.cuda tools/pack_kernels.py tools/cuda_units.py tools/nvrtc.py $(shell find ops src/kernels/cuda/text src/kernels/pointwise src/kernels/cpu/simd -type f)
+	@mkdir -p $(@D)
+	@$(PY) tools/pack_kernels.py $@ --jobs $(JOBS)
+
+cuda-kernels: build $(KERNELS) ## compile the kernels for CUDA devices, into a file beside the built library
+	@cp $(KERNELS) $(BUILD)/lib/
+
+cuda-asan: build ## the tests of kernels for CUDA on the CPU, under the address and undefined-behaviour sanitizers
+	@ninja -C $(BUILD) -j $(JOBS) taeda_emulator_asan
+	@$(PY) tools/run_tests.py --build $(BUILD) --emulator address
 
 N ?= 100000
 SEED ?= 0
@@ -60,7 +79,7 @@ $(BUILD_ASAN)/build.ninja: | $(READY)
 	$(CONFIGURE) -B $(BUILD_ASAN) -Wno-dev -DTAEDA_SANITIZE=address,undefined
 
 asan: $(READY) $(BUILD_ASAN)/build.ninja ## run the tests under the address and undefined-behaviour sanitizers
-	@ninja -C $(BUILD_ASAN) -j $(JOBS) all taeda_tests fuzzers
+	@ninja -C $(BUILD_ASAN) -j $(JOBS) all taeda_tests fuzzers taeda_emulator
 	@$(PY) tools/run_tests.py --build $(BUILD_ASAN) --sanitize address
 
 $(BUILD_TSAN)/build.ninja: | $(READY)
@@ -90,7 +109,11 @@ programs: build ## run programs on public packages beside PyTorch; writes docs/p
 suites: build ## run libraries' own test suites beside PyTorch; writes docs/suites.md
 	@$(PY) bench/compare_suites.py
 
-wheel: $(READY) ## build dist/taeda-*.whl and try it in an empty virtual environment
+cuda-tsan: build ## kernels whose threads work together, on the CPU, under the thread sanitizer
+	@ninja -C $(BUILD) -j $(JOBS) taeda_emulator_races
+	@PYTHONPATH=$(BUILD)/python $(PY) -m pytest -q tests/device/test_emulator.py
+
+wheel: $(READY) $(KERNELS) ## build dist/taeda-*.whl and try it in an empty virtual environment
 	@$(PY) tools/make_wheel.py
 
 .venv-docs/.ready: docs/requirements.txt | $(READY)
@@ -98,7 +121,7 @@ wheel: $(READY) ## build dist/taeda-*.whl and try it in an empty virtual environ
 	@.venv-docs/bin/pip --disable-pip-version-check -q install -r docs/requirements.txt
 	@touch $@
 
-wheels: $(READY) ## the same for each CPython 3.11 to 3.14 that is installed
+wheels: $(READY) $(KERNELS) ## the same for each CPython 3.11 to 3.14 that is installed
 	@$(PY) tools/make_wheel.py --all
 
 docs: build .venv-docs/.ready ## the documentation as a site in build/site, with search

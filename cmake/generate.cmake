@@ -13,3 +13,12 @@ file(GLOB generated_sources ${TAEDA_GENERATED}/src/*.cc)
 file(GLOB generated_methods ${TAEDA_GENERATED}/methods/*.cc)
 file(GLOB generated_loops ${TAEDA_GENERATED}/loops/*.cc)
 file(GLOB generated_bindings ${TAEDA_GENERATED}/python/*.cc)
+
+# Kernels for CUDA: units for the emulator and NVRTC, and the functors' names.
+set(TAEDA_CUDA_UNITS ${CMAKE_BINARY_DIR}/cuda_units)
+file(GLOB kernel_texts CONFIGURE_DEPENDS src/kernels/cuda/text/*.cu)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS tools/cuda_units.py ${kernel_texts})
+execute_process(
+  COMMAND ${TAEDA_BUILD_PYTHON} tools/cuda_units.py ${TAEDA_CUDA_UNITS}
+  WORKING_DIRECTORY ${CMAKE_SOURCE_DIR} COMMAND_ERROR_IS_FATAL ANY)
+list(APPEND generated_methods ${TAEDA_CUDA_UNITS}/device_loops.cc)

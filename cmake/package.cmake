@@ -48,6 +48,10 @@ endforeach()
 
 install(PROGRAMS ${TAEDA_OPENBLAS} DESTINATION ${lib_dir} COMPONENT wheel)
 
+# The kernels for CUDA devices, where `make wheel` has compiled them.
+install(FILES ${CMAKE_CURRENT_SOURCE_DIR}/.cache/taeda_kernels.bin DESTINATION ${lib_dir}
+  COMPONENT wheel OPTIONAL)
+
 # Their licences.
 install(FILES THIRD_PARTY.md DESTINATION taeda/licenses COMPONENT wheel)
 install(FILES ${python_prefix}/share/doc/onednn/LICENSE RENAME oneDNN.txt

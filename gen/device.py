@@ -1,13 +1,15 @@
 """Device functions: contract, shapes, allocation, launch of one operator.
 
 They serve every device that has the kernels that the operator launches (some launch none), and
-meta, where nothing is launched; other devices leave it to the CPU (ops/fallback.h). A device has a
-kernel where its folder has a file of that name; ``kernels::NAME`` is the one of the first View's
-device (kernels/launch.h). The contract are the checks in front, of an ``expr`` in its definition.
+meta, where nothing is launched; other devices leave it to the CPU (ops/fallback.h). A device has the
+kernels that its folder's files define; ``kernels::NAME`` is the one of the first View's device
+(kernels/launch.h). The contract are the checks in front, of an ``expr`` in its definition.
 """
 
 from __future__ import annotations
 
+import re
+from functools import cache
 from pathlib import Path
 
 from .cpp import ERRORS, Table
@@ -18,9 +20,16 @@ from .text import block, enumerator, quoted, several
 KERNELS = Path(__file__).resolve().parent.parent / "src" / "kernels"
 
 
+@cache
+def defined(folder: Path) -> set[str]:
+    """The names of a device's kernels, which its launchers define."""
+    texts = (file.read_text() for file in folder.glob("*.cc"))
+    return {name for text in texts for name in re.findall(r"^void (\w+)\(", text, re.M)}
+
+
 def is_native(op: Op, device: str) -> bool:
     """Whether a device runs the operator itself."""
-    return not op.host and all((KERNELS / device / f"{name}.cc").exists() for name in op.launched)
+    return not op.host and defined(KERNELS / device).issuperset(op.launched)
 
 
 def device_function(op: Op, table: Table) -> list[str]:
@@ -37,11 +46,8 @@ def _hand_written_body(op: Op, table: Table) -> list[str]:
         target = op.sig.args[0].name
         return [guard, f"contract::written({target}, [&] {{ {call}; }});", f"return {target};"]
     if op.view and op.grad != {}:
-        return [
-            f"auto result = [&] {{ {guard} return {call}; }}();",
-            f"autograd::track_view(result, {op.sig.args[0].name});",
-            "return result;",
-        ]
+        made = f"auto result = [&] {{ {guard} return {call}; }}();"
+        return [made, f"autograd::track_view(result, {op.sig.args[0].name});", "return result;"]
     return [guard, f"return {call};"]
 
 
@@ -49,22 +55,19 @@ def _pointwise_body(op: Op, table: Table) -> list[str]:
     inputs = ", ".join(f"&{a.name}" for a in op.sig.tensor_args)
     promote = f"pointwise::Promote::{enumerator(op.promote)}"
     same_out = ", true" if op.out_dtype == "same" else ""
-    lines = [
-        f'static constexpr pointwise::Info info{{"{op.name}", {op.type_mask}, {promote}{same_out}}};',
-        f"const Tensor* const inputs[] = {{{inputs}}};",
-    ]
+    info = f'"{op.name}", {op.type_mask}, {promote}{same_out}'
+    lines = [f"static constexpr pointwise::Info info{{{info}}};"]
+    lines.append(f"const Tensor* const inputs[] = {{{inputs}}};")
     if op.params:
         fields = " ".join(f"{a.stored_type} {a.name};" for a in op.params)
         values = ", ".join(a.name for a in op.params)
         lines.append(f"const struct {{ {fields} }} functor{{{values}}};")
     functor = "&functor" if op.params else "nullptr"
-    runs = {
-        choice: f"return pointwise::run(info, dense_{loop}(), into, inputs, {functor});"
-        for choice, loop in op.loops.items()
-    }
+    run = f"return pointwise::run(info, dense_{{}}(), into, inputs, {functor});".format
+    runs = {choice: run(loop) for choice, loop in op.loops.items()}
     if (chooser := op.selector) is None:
         return [*lines, *runs.values()]
-    lines += [f'if ({chooser.name} == "{value}") {run}' for value, run in runs.items()]
+    lines += [f'if ({chooser.name} == "{value}") {text}' for value, text in runs.items()]
     options = " or ".join(f"'{v}'" for v in runs)
     message = f"{op.name}: argument '{chooser.name}' must be {options}, got '{{}}'"
     return [*lines, f'fail(ErrorKind::kRuntime, "{message}", {chooser.name});']

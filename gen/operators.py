@@ -20,7 +20,7 @@ def source_file(ops: list[Op], table: Table) -> str:
     kernels = [op.source for op in ops if op.body == "kernel"]
     lines = [f"TD_KERNEL({name})" for name in dict.fromkeys(kernels)]
     lines += [line for op in ops for line in operator_lines(op, table)]
-    includes = ["autograd/generated.h", "kernels/launch.h", "ops/forms.h"]
+    includes = ["autograd/generated.h", "kernels/launch.h", "ops/forms.h", "ops/native.h"]
     includes += ["ops/layouts.h"] * any(o.matrices or o.column_major or o.strides for o in ops)
     return source(table, ops, includes, lines)
 
@@ -75,18 +75,18 @@ def dispatched_lines(op: Op, table: Table) -> list[str]:
     """The handlers of devices, the constant table, redispatch, and the entry function op::IDENT with
     its variants."""
     ident, loops = op.ident, op.loops.values() if op.body == "pointwise" else []
-    lines = [f"const DenseTable& dense_{loop}();" for loop in loops]
-    lines += device_function(op, table)
+    lines = [*(f"const DenseTable& dense_{loop}();" for loop in loops), *device_function(op, table)]
     # One handler a key, in the order of the keys: generic ones share one.
     device, meta, layers = f"device_{ident}", f"device_{ident}", ["nullptr", "nullptr"]
     if op.host == "sizes":  # the result's sizes depend on data
         meta = f"meta_{ident}"
         head = f"[[gnu::cold]] static {op.result} {meta}({op.internal_parameters})"
         lines += block(head, f'contract::fail_sizes("{op.name}");')
-    cuda = device if is_native(op, "cuda") else f"fallback::handler<record::{ident}, {device}>"
-    modes = f"dispatch::modes<record::{ident}>"
-    given, below = keys_expression(op), " - kDifferentiationKeys"
-    keys = f"dispatch::effective({given})"
+    runs = "native" if is_native(op, "cuda") else "handler"
+    plain = runs == "native" and not op.launched
+    cuda = device if plain else f"fallback::{runs}<record::{ident}, {device}>"
+    modes, given = f"dispatch::modes<record::{ident}>", keys_expression(op)
+    keys, below = f"dispatch::effective({given})", " - kDifferentiationKeys"
     if op.grad != {} or op.mutates or op.view or "inplace" in op.variants:
         below, layers = "", [f"autograd_layer::{ident}", f"forward_layer::{ident}"]
     row = ", ".join([device, meta, cuda, *[modes] * 6, *layers, *[modes] * 3])
@@ -112,13 +112,8 @@ def dispatched_lines(op: Op, table: Table) -> list[str]:
 
 def _entry(op: Op, head: str, keys: str, into: str, *checks: str) -> list[str]:
     """An entry function: jumps through the table, `into` being what a pointwise operator writes."""
-    return block(
-        head,
-        wrap_lines(op),
-        checks,
-        f"const KeySet keys = {keys};",
-        f"return table_{op.ident}[keys.highest()]({op.internal_names(into=into)});",
-    )
+    jump = f"return table_{op.ident}[keys.highest()]({op.internal_names(into=into)});"
+    return block(head, wrap_lines(op), checks, f"const KeySet keys = {keys};", jump)
 
 
 # --- in-place and out= forms of operators without a writing form: compute, then copy ---

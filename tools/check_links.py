@@ -59,6 +59,8 @@ def owner(object_file: str) -> Owner:
     parts = object_file.partition(".dir/")[2].split("/")
     if parts[0] == "generated":
         return Owner(GENERATED[parts[1]], parts[1] in ENTRIES)
+    if parts[0] == "cuda_units":
+        return Owner("ops" if parts[1].startswith("device_loops") else "kernels", False)
     return Owner(parts[1], False)
 
 

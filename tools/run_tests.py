@@ -35,6 +35,8 @@ SIMULATED = (
     "tests/device/simulated tests/ops/test_grid.py tests/autograd tests/nn tests/optim "
     "--device=cuda"
 ).split()
+# What runs with kernels for CUDA that are built with the sanitizers, in an ordinary build.
+EMULATED = ["tests/device/simulated"]
 # Highway has no vectors under the thread sanitizer: last bits and chosen algorithms differ.
 LEFT_OUT = {
     "address": "",
@@ -159,6 +161,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--build", type=Path, default=ROOT / "build")
     parser.add_argument("--sanitize", choices=list(SANITIZED), help="what the build has in it")
+    parser.add_argument("--emulator", choices=["address"], help="sanitize kernels for CUDA only")
     parser.add_argument("--only", choices=["cpp", "python", "core"])
     parser.add_argument("rest", nargs="*", help="paths and options for pytest")
     args = parser.parse_args()
@@ -167,6 +170,12 @@ def main() -> int:
     env = test_environment(build, args.sanitize)
 
     total = Counts()
+    if args.emulator:
+        env |= {"TAEDA_CUDA": "sim:2", "TAEDA_EMULATOR": "libtaeda_emulator_asan.so"}
+        env |= {"LD_PRELOAD": sanitizer_libraries("address"), "ASAN_OPTIONS": "detect_leaks=0"}
+        total.add(run_pytest(build, env, args.rest or EMULATED, ["-x"], "emulated"))
+        print(f"{total.passed} passed, {total.failed} failed")
+        return 1 if total.failed else 0
     if args.only != "python":
         program = "taeda_core_tests" if args.only == "core" else "taeda_tests"
         total.add(run_gtest(build, env, LEFT_OUT.get(args.sanitize, ""), program))

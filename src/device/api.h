@@ -28,6 +28,7 @@ inline constexpr Status kNoDevice = 100;
 inline constexpr Status kInvalidDevice = 101;
 inline constexpr Status kInvalidContext = 201;
 inline constexpr Status kInvalidHandle = 400;
+inline constexpr Status kNotFound = 500;
 inline constexpr Status kNotReady = 600;
 inline constexpr Status kIllegalAddress = 700;
 inline constexpr Status kLaunchFailed = 719;
@@ -47,6 +48,8 @@ using MemoryHandle = unsigned long long;   // CUmemGenericAllocationHandle
 using Graph = struct GraphState*;          // CUgraph
 using GraphExec = struct GraphExecState*;  // CUgraphExec: a graph that can be launched
 using GraphNode = struct GraphNodeState*;  // CUgraphNode
+using Module = struct ModuleState*;        // CUmodule
+using Function = struct FunctionState*;    // CUfunction
 struct Uuid {
   unsigned char bytes[16];
 };
@@ -104,6 +107,12 @@ inline constexpr int kGranularityRecommended = 1;  // CU_MEM_ALLOC_GRANULARITY_R
 enum class CaptureMode : int { kGlobal = 0, kThreadLocal = 1, kRelaxed = 2 };
 // CUstreamCaptureStatus
 enum class CaptureStatus : int { kNone = 0, kActive = 1, kInvalidated = 2 };
+// Bytes that a kernel reads or writes.
+struct Access {
+  const void* begin;
+  int64_t bytes;
+  bool writes;
+};
 
 struct DeviceApi {
   // --- the driver and its devices ---
@@ -182,6 +191,19 @@ struct DeviceApi {
   Status (*graph_exec_destroy)(GraphExec exec);
   Status (*graph_destroy)(Graph graph);
   Status (*graph_print)(Graph graph, const char* path, unsigned flags);  // cuGraphDebugDotPrint
+  // --- kernels ---
+  Status (*module_load)(Module* module, const void* image);  // cuModuleLoadData
+  Status (*module_function)(Function* function, Module module,
+                            const char* name);  // cuModuleGetFunction
+  Status (*module_global)(Address* address, size_t* bytes, Module module,
+                          const char* name);  // cuModuleGetGlobal
+  Status (*launch)(Function function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                   unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
+                   StreamHandle stream, void** args, void** extra);  // cuLaunchKernel
+  // What the thread's next launch reads and writes: for a driver that looks for races, else null.
+  void (*announce)(const Access* accesses, size_t count);
+  // The i-th kernel of a driver that has kernels itself, null beyond the last; for others null.
+  const char* (*kernel_at)(size_t i);
 };
 
 // The filling in use; null where there is none or none is asked for. ValueError for another

@@ -99,6 +99,10 @@ bool fill_api(DeviceApi& api, const DynamicLibrary& library) {
   driver.find(api.graph_exec_destroy, "cuGraphExecDestroy", 10000);
   driver.find(api.graph_destroy, "cuGraphDestroy", 10000);
   driver.find(api.graph_print, "cuGraphDebugDotPrint", 11030);
+  driver.find(api.module_load, "cuModuleLoadData", 2000);
+  driver.find(api.module_function, "cuModuleGetFunction", 2000);
+  driver.find(api.module_global, "cuModuleGetGlobal", 3020, "cuModuleGetGlobal_v2");
+  driver.find(api.launch, "cuLaunchKernel", 4000);
   return driver.complete();
 }
 

@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 
+#include "device/fault.h"
 #include "device/graph.h"
 #include "taeda/error.h"
 #include "taeda/warning.h"
@@ -129,6 +130,7 @@ Context primary_context(int device) {
 void synchronize_device(int device) {
   forbid_while_capturing(Stream::current(device), "torch.cuda.synchronize");
   check(use_device(device).synchronize_context());
+  raise_fault(device);
 }
 
 namespace {

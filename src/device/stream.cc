@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "device/device.h"
+#include "device/fault.h"
 #include "device/graph.h"
 #include "taeda/error.h"
 
@@ -93,6 +94,7 @@ bool Stream::query() const {
 void Stream::synchronize() const {
   forbid_while_capturing(*this, "Stream.synchronize");
   check(use_device(device).stream_synchronize(handle()));
+  raise_fault(device);
 }
 
 void Stream::wait(const Event& event) const {
@@ -157,6 +159,7 @@ void Event::synchronize() const {
   if (!handle_) return;
   forbid_while_capturing(Stream::current(device_), "Event.synchronize");
   check(use_device(device_).event_synchronize(handle_));
+  raise_fault(device_);
 }
 
 float Event::elapsed_ms(const Event& end) const {

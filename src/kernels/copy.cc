@@ -4,8 +4,10 @@
 
 #include "core/device_memory.h"
 #include "core/strides.h"
+#include "device/has_kernels.h"
 #include "kernels/cpu/pointwise/loop.h"
 #include "kernels/cpu/simd/scratch.h"
+#include "kernels/cuda/copy.h"
 #include "kernels/launch.h"
 #include "taeda/error.h"
 
@@ -14,6 +16,13 @@ namespace {
 
 int64_t bytes_spanned(const View& v) {
   return storage_bytes_needed(v.sizes, v.strides, 0, v.dtype);
+}
+
+bool is_on(const View& v, Device device) { return v.device == device && !is_storage_type(v.dtype); }
+// Whether kernels of the Views' device do it.
+bool has_kernel(const View& dst, const View& src) {
+  return dst.device.type == DeviceType::kCUDA && is_on(dst, src.device) && is_on(src, dst.device) &&
+         cuda::has_kernels();
 }
 
 bool is_dense(const View& v) { return is_dense_layout(v.sizes, v.strides); }
@@ -54,6 +63,7 @@ void copy(const View& dst, const View& src, bool non_blocking) {
   if (dst.dtype == src.dtype && dst.strides == src.strides && is_dense(dst))
     return copy_memory(dst.data, dst.device, src.data, src.device, bytes_spanned(dst),
                        non_blocking);
+  if (has_kernel(dst, src)) return cuda::copy(dst, src);
   const OnHost from(src), to(dst);
   from.read();
   if (!is_dense(dst)) to.read();  // what lies between its elements is written back, too
@@ -65,6 +75,7 @@ void fill(const View& dst, const Scalar& value) {
   if (dst.device.is_cpu()) [[likely]]
     return cpu::fill(dst, value);
   if (dst.numel == 0 || !has_memory(dst.device)) return;
+  if (has_kernel(dst, dst)) return cuda::fill(dst, value);
   const OnHost to(dst);
   if (!is_dense(dst)) to.read();
   cpu::fill(to.view(), value);

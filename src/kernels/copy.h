@@ -1,7 +1,8 @@
 // The two kernels that every device has: moving elements and filling with a number.
 //
-// Any strides and dtypes. Between devices and on those without kernels of their own, dense tensors
-// are copied as bytes by the device; others go through the host, which waits for the device.
+// Any strides and dtypes. Between devices, on those without kernels of their own, and of types that
+// kernels do not know, dense tensors are copied as bytes by the device; others go through the host,
+// which waits for the device.
 #pragma once
 
 #include "kernels/view.h"

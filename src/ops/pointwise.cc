@@ -2,12 +2,14 @@
 
 #include <algorithm>
 
+#include "core/device_memory.h"
 #include "core/layout.h"
 #include "core/strides.h"
 #include "core/with_dtype.h"
 #include "kernels/copy.h"
 #include "ops/allocate.h"
 #include "ops/contract.h"
+#include "ops/device_loops.h"
 #include "ops/last_use.h"
 #include "ops/rules.h"
 #include "taeda/warning.h"
@@ -214,17 +216,30 @@ View view_of(const Tensor& t, IntSpan sizes, IntSpan strides, int64_t numel) {
   return {t.data_ptr(), t.dtype(), sizes, strides, numel, true, t.device()};
 }
 
-void launch(DenseFn fn, DType compute, DType fn_out, const Tensor& out,
-            Span<const Tensor* const> inputs, const void* functor) {
-  if (out.numel() == 0) return;
+View view_of(const Tensor& t) { return view_of(t, t.sizes(), t.strides(), t.numel()); }
+
+// A functor, the types that it computes in and gives, its fields.
+struct Kernel {
+  const DenseTable& table;
+  DType compute, result;
+  const void* functor;
+
+  void operator()(const View& out, Span<const View> in) const {
+    if (out.device.is_cpu())
+      return pointwise_loop(table[compute], compute, result, out, in, functor);
+    cuda::pointwise({device_loop(table), compute, result, functor}, out, in);
+  }
+};
+
+void launch(const Kernel& kernel, const Tensor& out, Span<const Tensor* const> inputs) {
+  if (out.numel() == 0 || !has_memory(out.device())) return;
   DimVector strides[kMaxInputs];
   View views[kMaxInputs];
   for (size_t i = 0; i < inputs.size(); i++) {
     strides[i] = expanded_strides(*inputs[i], out.sizes());
     views[i] = view_of(*inputs[i], out.sizes(), strides[i], out.numel());
   }
-  pointwise_loop(fn, compute, fn_out, view_of(out, out.sizes(), out.strides(), out.numel()),
-                 Span<const View>(views, inputs.size()), functor);
+  kernel(view_of(out), Span<const View>(views, inputs.size()));
 }
 
 }  // namespace
@@ -239,7 +254,7 @@ Tensor run(const Info& info, const DenseTable& table, const Tensor& into,
   if (!fn) [[unlikely]]
     fail_types(info, common, into, inputs);
   const DType result = result_dtype(info, common);
-  const DType fn_out = result_dtype(info, compute);
+  const Kernel kernel{table, compute, result_dtype(info, compute), functor};
 
   if (common == compute) {
     Tensor out;
@@ -265,17 +280,14 @@ Tensor run(const Info& info, const DenseTable& table, const Tensor& into,
       safe[i] = inputs[i];
       if (!inputs[i]->is_same(into) && needs_copy(into, *inputs[i])) {
         copies[i] = empty_tensor(inputs[i]->sizes(), inputs[i]->dtype(), device);
-        const Tensor& source = *inputs[i];
-        kernels::copy(view_of(copies[i], source.sizes(), copies[i].strides(), source.numel()),
-                      view_of(source, source.sizes(), source.strides(), source.numel()));
+        kernels::copy(view_of(copies[i]), view_of(*inputs[i]));
         safe[i] = &copies[i];
       }
     }
-    contract::written(into, [&] {
-      launch(fn, compute, fn_out, out, Span<const Tensor* const>(safe, inputs.size()), functor);
-    });
+    contract::written(into,
+                      [&] { launch(kernel, out, Span<const Tensor* const>(safe, inputs.size())); });
   } else {
-    launch(fn, compute, fn_out, out, inputs, functor);
+    launch(kernel, out, inputs);
   }
   return out;
 }

@@ -5,6 +5,7 @@
 
 #include "device/device.h"
 #include "device/memory.h"
+#include "device/modules.h"
 #include "device/stream.h"
 #include "python/cuda.h"
 #include "python/memory_dicts.h"
@@ -31,6 +32,32 @@ PyObject* device_count(PyObject*) { return PyLong_FromLong(cuda::device_count())
 PyObject* is_initialized(PyObject*) { return PyBool_FromLong(cuda::is_initialized()); }
 PyObject* is_forked_child(PyObject*) { return PyBool_FromLong(cuda::is_forked_child()); }
 PyObject* is_simulated(PyObject*) { return PyBool_FromLong(cuda::simulated()); }
+PyObject* has_kernels(PyObject*) { return PyBool_FromLong(cuda::has_kernels()); }
+
+PyObject* kernel_names(PyObject*) {
+  PyRef list = PyRef::check(PyList_New(0));
+  for (const std::string& name : cuda::kernel_names()) {
+    const PyRef text = PyRef::check(PyUnicode_FromString(name.c_str()));
+    if (PyList_Append(list.get(), text.get()) < 0) throw PythonError();
+  }
+  return list.release();
+}
+PyObject* preload(PyObject* args) {
+  int device = 0;
+  PyObject* list = nullptr;
+  parse(args, "iO!", &device, &PyList_Type, &list);
+  std::vector<std::string> names;
+  for (Py_ssize_t i = 0; i < PyList_Size(list); i++) {
+    const char* const name = PyUnicode_AsUTF8(PyList_GetItem(list, i));
+    if (!name) throw PythonError();
+    names.emplace_back(name);
+  }
+  {
+    const GilRelease gil;
+    cuda::preload(device, names);
+  }
+  return none();
+}
 
 PyObject* initialize(PyObject* args) {
   const char* what = "";
@@ -231,6 +258,9 @@ PyMethodDef functions[] = {
     {"_cuda_is_initialized", function<is_initialized>, METH_NOARGS, nullptr},
     {"_cuda_is_forked_child", function<is_forked_child>, METH_NOARGS, nullptr},
     {"_cuda_is_simulated", function<is_simulated>, METH_NOARGS, nullptr},
+    {"_cuda_has_kernels", function<has_kernels>, METH_NOARGS, nullptr},
+    {"_cuda_kernel_names", function<kernel_names>, METH_NOARGS, nullptr},
+    {"_cuda_preload", function<preload>, METH_VARARGS, nullptr},
     {"_cuda_initialize", function<initialize>, METH_VARARGS, nullptr},
     {"_cuda_current_device", function<current_device>, METH_NOARGS, nullptr},
     {"_cuda_set_device", function<set_device>, METH_VARARGS, nullptr},

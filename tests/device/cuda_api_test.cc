@@ -87,6 +87,10 @@ TD_SAME_CALL(graph_launch, PFN_cuGraphLaunch_v10000);
 TD_SAME_CALL(graph_exec_destroy, PFN_cuGraphExecDestroy_v10000);
 TD_SAME_CALL(graph_destroy, PFN_cuGraphDestroy_v10000);
 TD_SAME_CALL(graph_print, PFN_cuGraphDebugDotPrint_v11030);
+TD_SAME_CALL(module_load, PFN_cuModuleLoadData_v2000);
+TD_SAME_CALL(module_function, PFN_cuModuleGetFunction_v2000);
+TD_SAME_CALL(module_global, PFN_cuModuleGetGlobal_v3020);
+TD_SAME_CALL(launch, PFN_cuLaunchKernel_v4000);
 static_assert(
     std::is_same_v<PFN_cuGetProcAddress_v12000, CUresult (*)(const char*, void**, int, cuuint64_t,
                                                              CUdriverProcAddressQueryResult*)>);
@@ -121,6 +125,7 @@ static_assert(kNoDevice == CUDA_ERROR_NO_DEVICE);
 static_assert(kInvalidDevice == CUDA_ERROR_INVALID_DEVICE);
 static_assert(kInvalidContext == CUDA_ERROR_INVALID_CONTEXT);
 static_assert(kInvalidHandle == CUDA_ERROR_INVALID_HANDLE);
+static_assert(kNotFound == CUDA_ERROR_NOT_FOUND);
 static_assert(kNotReady == CUDA_ERROR_NOT_READY);
 static_assert(kIllegalAddress == CUDA_ERROR_ILLEGAL_ADDRESS);
 static_assert(kLaunchFailed == CUDA_ERROR_LAUNCH_FAILED);

@@ -1,6 +1,7 @@
 #include "ops/fallback.h"
 
 #include "core/hidden_device.h"
+#include "device/modules.h"
 #include "kernels/cpu/pointwise/loop.h"
 #include "ops/host.h"
 #include "taeda/taeda.h"
@@ -14,9 +15,11 @@ class Fallback : public HiddenDevice {
     HiddenDevice::SetUp();
     fallback::set_policy(fallback::Policy::kQuiet);
     fallback::reset_counts();
+    cuda::use_kernels(false);  // nothing runs on a hidden device
   }
   void TearDown() override {
     fallback::set_policy(fallback::Policy::kWarn);
+    cuda::use_kernels(true);
     HiddenDevice::TearDown();
   }
   static Tensor on_device(const Tensor& t) { return op::to_device(t, kDevice, false); }

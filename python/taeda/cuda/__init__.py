@@ -29,6 +29,7 @@ from taeda.cuda._devices import (
     is_bf16_supported,
     is_initialized,
     is_tf32_supported,
+    preload,
     set_device,
     synchronize,
 )
@@ -157,6 +158,7 @@ __all__ = [
     "memory_stats_as_nested_dict",
     "memory_summary",
     "nvtx",
+    "preload",
     "random",
     "reset_accumulated_host_memory_stats",
     "reset_accumulated_memory_stats",

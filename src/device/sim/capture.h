@@ -17,12 +17,7 @@
 
 namespace taeda::sim {
 
-// Bytes that work reads or writes.
-struct Access {
-  const void* begin;
-  int64_t bytes;
-  bool writes;
-};
+using cuda::Access;
 
 struct Node {
   std::string name;

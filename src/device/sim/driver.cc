@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -11,6 +12,8 @@
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "device/sim/emulator_api.h"
 
 namespace taeda::sim {
 namespace {
@@ -77,6 +80,7 @@ constexpr StatusName kStatusNames[] = {
     {kInvalidDevice, "CUDA_ERROR_INVALID_DEVICE", "invalid device ordinal"},
     {kInvalidContext, "CUDA_ERROR_INVALID_CONTEXT", "invalid device context"},
     {kInvalidHandle, "CUDA_ERROR_INVALID_HANDLE", "invalid resource handle"},
+    {kNotFound, "CUDA_ERROR_NOT_FOUND", "named symbol not found"},
     {kNotReady, "CUDA_ERROR_NOT_READY", "device not ready"},
     {kIllegalAddress, "CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access was encountered"},
     {kLaunchFailed, "CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure"},
@@ -95,6 +99,7 @@ constexpr StatusName kStatusNames[] = {
     {kCaptureWrongThread, "CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD",
      "attempt to terminate a thread-local capture sequence from another thread"},
     {kRace, "SIMULATED_RACE", "race"},
+    {kKernelFault, "SIMULATED_KERNEL_FAULT", "a kernel's fault"},
 };
 
 const StatusName* find_name(Status status) {
@@ -111,7 +116,8 @@ Status error_name(Status status, const char** name) {
 
 Status error_text(Status status, const char** text) {
   const StatusName* const known = find_name(status);
-  *text = status == kRace ? last_text.c_str() : known ? known->text : nullptr;
+  const bool own = status == kRace || status == kKernelFault;
+  *text = own ? last_text.c_str() : known ? known->text : nullptr;
   return known ? kSuccess : kInvalidValue;
 }
 
@@ -416,6 +422,76 @@ Status graph_print(Graph graph, const char* path, unsigned) {
   return file ? kSuccess : kInvalidValue;
 }
 
+// --- kernels: modules stand for all that the emulator has ---
+
+thread_local std::vector<Access> announced;
+
+Status module_load(Module* module, const void*) {
+  return guarded([&](Simulator& s) { *module = reinterpret_cast<Module>(&s); });
+}
+Status module_function(Function* function, Module, const char* name) {
+  return guarded([&](Simulator&) {
+    *function = reinterpret_cast<Function>(const_cast<void*>(emulator().find(name)));
+    if (!*function) throw Failure(kNotFound, "named symbol not found");
+  });
+}
+Status module_global(Address* address, size_t* bytes, Module, const char* name) {
+  return guarded([&](Simulator& s) {
+    *address = s.global(name);
+    *bytes = 8;
+  });
+}
+const char* kernel_at(size_t i) {
+  const void* const kernel = emulator().kernel_at(i);
+  return kernel ? emulator().name(kernel) : nullptr;
+}
+void announce(const Access* accesses, size_t count) {
+  announced.assign(accesses, accesses + count);
+}
+
+// Names the memory that a kernel may touch, at its second addresses.
+void watch(EmulatedLaunch& launch, const std::vector<Access>& accesses, const Simulator& s) {
+  for (int device = 0; device < s.devices(); device++)
+    s.memory(device).for_each_block([&](char* begin, int64_t bytes) {
+      launch.memory.push_back({begin, static_cast<size_t>(bytes)});
+    });
+  for (const Access& a : accesses) {
+    char* const begin = s.alias(static_cast<char*>(const_cast<void*>(a.begin)));
+    launch.allowed.push_back({begin, static_cast<size_t>(a.bytes)});
+  }
+}
+
+// The argument is copied when the kernel is queued, as by a driver.
+Status launch(Function function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+              unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
+              StreamHandle stream, void** args, void** extra) {
+  if (extra) return kNotSupported;
+  const std::vector<Access> accesses = std::exchange(announced, {});
+  return guarded([&](Simulator& s) {
+    const EmulatorApi& kernels = emulator();
+    const size_t bytes = kernels.argument_bytes(function);
+    if (bytes > 4096) throw Failure(kInvalidValue, "more than 4 KiB of arguments");
+    auto argument = std::make_shared<std::vector<std::max_align_t>>(
+        (bytes + sizeof(std::max_align_t) - 1) / sizeof(std::max_align_t));
+    std::memcpy(argument->data(), args[0], bytes);
+    s.alias_words(argument->data(), bytes);
+    EmulatedLaunch what{{grid_x, grid_y, grid_z},
+                        {block_x, block_y, block_z},
+                        shared_bytes,
+                        s.next_seed(),
+                        s.alias(reinterpret_cast<void*>(s.global("td_fault"))),
+                        {},
+                        {}};
+    const int64_t threads = int64_t{grid_x} * grid_y * grid_z * block_x * block_y * block_z;
+    s.launch(stream, kernels.name(function), accesses, Simulator::kLaunchNs + threads / 100,
+             [what, argument, function, accesses, &kernels, &s]() mutable {
+               if (kernels.watches) watch(what, accesses, s);
+               if (const char* text = kernels.run(function, what, argument->data()))
+                 throw Failure(kKernelFault, text);
+             });
+  });
+}
+
 constexpr DeviceApi kApi{
     .init = init,
     .driver_version = driver_version,
@@ -470,6 +546,12 @@ constexpr DeviceApi kApi{
     .graph_exec_destroy = graph_exec_destroy,
     .graph_destroy = graph_destroy,
     .graph_print = graph_print,
+    .module_load = module_load,
+    .module_function = module_function,
+    .module_global = module_global,
+    .launch = launch,
+    .announce = announce,
+    .kernel_at = kernel_at,
 };
 
 }  // namespace

@@ -11,6 +11,8 @@ namespace taeda::sim {
 
 // Two pieces of work touch the same bytes and nothing orders them: no status of CUDA's.
 inline constexpr cuda::Status kRace = 100'001;
+// A kernel did what hangs or breaks a device (tests/device/emulator), or there are no kernels.
+inline constexpr cuda::Status kKernelFault = 100'002;
 
 class Failure : public std::runtime_error {
  public:

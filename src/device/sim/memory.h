@@ -43,6 +43,12 @@ class SimMemory {
   // False where `block` is none, or the addresses are not free.
   bool map(uintptr_t address, int64_t bytes, uintptr_t block);
 
+  // body(where its bytes can be read and written, how many) for each block.
+  template <class Body>
+  void for_each_block(const Body& body) const {
+    for (const auto& [address, bytes] : blocks_) body(alias(address), bytes);
+  }
+
   int64_t bytes() const { return bytes_; }
   int64_t bytes_free() const { return bytes_ - used_; }
 

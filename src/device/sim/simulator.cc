@@ -17,7 +17,7 @@ thread_local int current = -1;
 Simulator::Simulator(const Options& options) {
   add_stream(-1, 0);  // the host
   for (int i = 0; i < options.devices; i++)
-    devices_.push_back({SimMemory(options.bytes), add_stream(i, 0)});
+    devices_.push_back({SimMemory(options.bytes), add_stream(i, 0), {}});
   set_schedule(options.schedule);
 }
 
@@ -437,6 +437,27 @@ void Simulator::note_host(const char* name, int64_t begin_ns, int64_t bytes) {
 void Simulator::host_works(const std::string& name, int64_t ns) {
   host_ns_ += ns;
   if (logging_) log_.push_back({name, host_ns_ - ns, host_ns_});
+}
+
+void Simulator::alias_words(void* args, size_t bytes) const {
+  for (size_t at = 0; at + sizeof(uintptr_t) <= bytes; at += sizeof(uintptr_t)) {
+    char* const word = static_cast<char*>(args) + at;
+    uintptr_t address = 0;
+    std::memcpy(&address, word, sizeof address);
+    if (!owner(address)) continue;
+    char* const moved = alias_of(address);
+    std::memcpy(word, &moved, sizeof moved);
+  }
+}
+
+uintptr_t Simulator::global(const std::string& name) {
+  Device& device = devices_[index(current_device())];
+  uintptr_t& address = device.globals[name];
+  if (!address) {
+    address = device.memory.allocate(8);
+    std::memset(device.memory.alias(address), 0, 8);
+  }
+  return address;
 }
 
 void Simulator::host_touches(const void* p, int64_t bytes, bool writes) {

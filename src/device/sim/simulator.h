@@ -79,6 +79,7 @@ class Simulator {
   const std::vector<Record>& log() const { return log_; }
   // The host does something else: time passes.
   void host_works(const std::string& name, int64_t ns);
+  uint32_t next_seed() { return static_cast<uint32_t>(random_()); }
 
   // --- contexts; device numbers stand for them ---
   void set_device(int device);
@@ -134,6 +135,10 @@ class Simulator {
   const Capture* capture(cuda::StreamHandle stream) const;
   void launch(const std::shared_ptr<const WorkGraph>& graph, cuda::StreamHandle stream);
 
+  // Moves what lies in `args` of addresses of devices, word by word, to the second mapping.
+  void alias_words(void* args, size_t bytes) const;
+  // A device's variable of that name, in 8 bytes of its memory, 0 at first.
+  uintptr_t global(const std::string& name);
   // What the host does itself with memory that a device may use.
   void host_touches(const void* p, int64_t bytes, bool writes);
   int64_t host_ns() const { return host_ns_; }
@@ -167,6 +172,7 @@ class Simulator {
   struct Device {
     SimMemory memory;
     size_t default_stream;
+    std::map<std::string, uintptr_t> globals;
   };
 
   static size_t index(int i) { return static_cast<size_t>(i); }

@@ -1,4 +1,4 @@
-"""Operators, copies, gradients and files with tensors on a simulated device: all on fallback."""
+"""Operators, copies, gradients and files with tensors on a simulated device."""
 
 import copy
 import io
@@ -121,13 +121,11 @@ def test_memory_of_devices_counts_as_shared():
     assert x.is_shared() and x.share_memory_() is x
 
 
-# Calls that raise; what they were given stays as the CPU leaves it.
+# Calls that raise; what they were given stays as the CPU leaves it. What kernels find out of bounds
+# is raised later: test_indices.py.
 RAISES = {
     "index_put": lambda z: z["o"].index_put_((z["far"],), z["two"]),
-    "index_add": lambda z: z["o"].index_add_(0, z["far"], z["two"]),
-    "scatter": lambda z: z["o"].scatter_(0, z["far"], z["two"]),
     "put": lambda z: z["o"].put_(z["far"], z["two"]),
-    "remainder": lambda z: z["n"].remainder_(z["n"] - 1),
     "sizes": lambda z: z["o"].add_(taeda.ones(2, 4, device=z["o"].device)),
     "second of two": lambda z: taeda._foreach_add_([z["o"], z["two"]], [z["o"], z["o"]]),
     "resized": lambda z: taeda.sort(z["square"], out=(z["empty"], z["n"])),
@@ -200,15 +198,15 @@ def test_fallback_is_counted_and_warned_of_once():
     x = taeda.ones(2, device="cuda")
     _C._reset_fallback_counts()
     _C._set_fallback("warn")
-    with pytest.warns(UserWarning, match="exp has no kernel for device cuda:0"):
-        x.exp()
+    with pytest.warns(UserWarning, match="mode has no kernel for device cuda:0"):
+        x.mode(0)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        x.exp()
-    assert _C._fallback_counts() == {"exp": 2}
+        x.mode(0)
+    assert _C._fallback_counts() == {"mode": 2}
     _C._set_fallback("refuse")
-    with pytest.raises(NotImplementedError, match="exp has no kernel"):
-        x.exp()
+    with pytest.raises(NotImplementedError, match="mode has no kernel"):
+        x.mode(0)
 
 
 def test_an_error_leaves_the_destination_as_it_was():
@@ -281,7 +279,8 @@ def test_layers_are_the_cpus(name):
         return [t.detach().cpu().numpy() for t in tensors]
 
     for a, b in zip(run("cpu"), run("cuda"), strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+        # Gradients of normalisations are differences of numbers near 1.
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=5e-6)
 
 
 def test_ctc_loss():

@@ -1,0 +1,172 @@
+#include "device/kernel_file.h"
+
+#include <zlib.h>
+
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+#include "taeda/error.h"
+
+namespace taeda::cuda {
+namespace {
+
+constexpr std::string_view kMagic = "TDKERN1\n";
+constexpr char kName = '\x01', kNumber = '\x10';
+constexpr int kKinds = 15;
+
+uint32_t word(std::string_view bytes, size_t at) {
+  uint32_t value = 0;
+  std::memcpy(&value, bytes.data() + at, sizeof value);
+  return value;
+}
+
+// Reads a stream from a place on; what lies beyond its end is 0.
+class Reader {
+ public:
+  Reader(std::string_view bytes, size_t at) : bytes_(bytes), at_(at) {}
+  uint64_t varint() {
+    uint64_t value = 0;
+    for (int shift = 0; at_ < bytes_.size() && shift < 64; shift += 7) {
+      const auto byte = static_cast<unsigned char>(bytes_[at_++]);
+      value |= uint64_t{byte & 127u} << shift;
+      if (byte < 128) break;
+    }
+    return value;
+  }
+  int64_t difference() {
+    const uint64_t value = varint();
+    const auto half = static_cast<int64_t>(value >> 1);
+    return value & 1 ? -half - 1 : half;
+  }
+
+ private:
+  std::string_view bytes_;
+  size_t at_;
+};
+
+struct Place {
+  size_t id = 0, number = 0, lines = 0;
+  int prelude = -1;
+};
+
+}  // namespace
+
+struct KernelFile::Family {
+  size_t offset, packed_bytes, raw_bytes;
+  std::string types;  // " f32 f16 bf16 "
+  std::string raw;    // empty until it is used
+  std::vector<std::string_view> templates;
+  std::unordered_map<std::string, Place> places;
+  std::string_view ids, numbers;
+
+  void index();
+  void append(std::string& text, const std::string& name, const Place& place) const;
+};
+
+void KernelFile::Family::index() {
+  const std::string_view all = raw;
+  constexpr size_t kHead = 5 * sizeof(uint32_t);
+  const size_t templates_bytes = word(all, 8), index_bytes = word(all, 12),
+               ids_bytes = word(all, 16);
+  std::string_view text = all.substr(kHead, templates_bytes);
+  templates.reserve(word(all, 0));
+  for (size_t end; (end = text.find('\n')) != std::string_view::npos; text.remove_prefix(end + 1))
+    templates.push_back(text.substr(0, end));
+  std::istringstream rows(std::string(all.substr(kHead + templates_bytes, index_bytes)));
+  std::string name;
+  Place place;
+  while (rows >> name >> place.id >> place.number >> place.lines >> place.prelude)
+    places.emplace(name, place);
+  ids = all.substr(kHead + templates_bytes + index_bytes, ids_bytes);
+  numbers = all.substr(kHead + templates_bytes + index_bytes + ids_bytes);
+}
+
+void KernelFile::Family::append(std::string& text, const std::string& name,
+                                const Place& place) const {
+  Reader id(ids, place.id), number(numbers, place.number);
+  int64_t last[kKinds] = {};
+  for (size_t i = 0; i < place.lines; i++) {
+    const size_t found = id.varint();
+    TD_CHECK(found < templates.size(), "the file of kernels is damaged at '{}'", name);
+    for (const char c : templates[found]) {
+      if (c == kName)
+        text += name;
+      else if (c >= kNumber && c < kNumber + kKinds)
+        text += std::to_string(last[c - kNumber] += number.difference());
+      else
+        text += c;
+    }
+    text += '\n';
+  }
+}
+
+KernelFile::KernelFile(std::string path) : path_(std::move(path)) {
+  std::ifstream file(path_, std::ios::binary);
+  char magic[8] = {}, count[4] = {};
+  file.read(magic, sizeof magic).read(count, sizeof count);
+  TD_CHECK(file && std::string_view(magic, sizeof magic) == kMagic,
+           "{}: no file of kernels, or one of another version", path_);
+  const size_t families = word({count, sizeof count}, 0);
+  constexpr size_t kRow = 40;
+  size_t offset = sizeof magic + sizeof count + families * kRow;
+  for (size_t i = 0; i < families; i++) {
+    char row[kRow + 1] = {};
+    TD_CHECK(file.read(row, kRow), "{}: the file of kernels is damaged", path_);
+    auto family = std::make_unique<Family>();
+    family->offset = offset;
+    family->packed_bytes = word(row, 0);
+    family->raw_bytes = word(row, 4);
+    family->types = std::string(" ").append(row + 8).append(" ");
+    offset += family->packed_bytes;
+    families_.push_back(std::move(family));
+  }
+}
+KernelFile::~KernelFile() = default;
+
+KernelFile::Family& KernelFile::load(size_t i) {
+  Family& family = *families_[i];
+  if (!family.raw.empty()) return family;
+  std::ifstream file(path_, std::ios::binary);
+  std::string packed(family.packed_bytes, 0), raw(family.raw_bytes, 0);
+  file.seekg(static_cast<std::streamoff>(family.offset));
+  file.read(packed.data(), static_cast<std::streamsize>(packed.size()));
+  uLongf size = raw.size();
+  const int status = uncompress(reinterpret_cast<Bytef*>(raw.data()), &size,
+                                reinterpret_cast<const Bytef*>(packed.data()), packed.size());
+  TD_CHECK(file && status == Z_OK && size == raw.size() && size >= 20,
+           "{}: the file of kernels is damaged", path_);
+  family.raw = std::move(raw);
+  family.index();
+  return family;
+}
+
+std::string KernelFile::image(const std::string& kernel) {
+  std::string_view type = kernel;
+  if (type.ends_with("_any")) type.remove_suffix(4);
+  type.remove_prefix(type.rfind('_') + 1);
+  const std::string word = std::string(" ").append(type).append(" ");
+  for (size_t i = 0; i < families_.size(); i++) {
+    if (families_[i]->types.find(word) == std::string::npos) continue;
+    const Family& family = load(i);
+    const auto found = family.places.find(kernel);
+    if (found == family.places.end()) return {};
+    std::string text;
+    const std::string prelude = "#" + std::to_string(found->second.prelude);
+    if (const auto head = family.places.find(prelude); head != family.places.end())
+      family.append(text, prelude, head->second);
+    family.append(text, kernel, found->second);
+    return text;
+  }
+  return {};
+}
+
+std::vector<std::string> KernelFile::names() {
+  std::vector<std::string> all;
+  for (size_t i = 0; i < families_.size(); i++)
+    for (const auto& [name, place] : load(i).places)
+      if (!name.starts_with('#')) all.push_back(name);
+  return all;
+}
+
+}  // namespace taeda::cuda

@@ -1,0 +1,60 @@
+// gather, scatter, scatter_add and scatter with reductions (text/index.cuh).
+#include "kernels/cpu/index/index_common.h"
+#include "kernels/cpu/pointwise/loop.h"
+#include "kernels/cuda/indexed.h"
+
+namespace taeda::cuda {
+namespace {
+
+// One element on the host, of a dtype.
+struct Number {
+  Number(DType type, const Scalar& value) {
+    view = {bytes, type, {}, {}, 1, true, DeviceType::kCPU};
+    cpu::fill(view, value);
+  }
+  alignas(16) char bytes[16];
+  View view;
+};
+
+Combine combine_named(std::string_view name) {
+  if (name == "sum" || name == "mean" || name == "add") return Combine::kSum;
+  if (name == "prod" || name == "multiply") return Combine::kProd;
+  return name == "amin" ? Combine::kMin : Combine::kMax;
+}
+
+void scatter(const View& self, int64_t dim, const View& index, const View& src, Combine combine) {
+  cpu::check_writable(self);
+  write_indexed({self, src, index, dim, kBoundsMessage, ErrorKind::kRuntime}, combine);
+}
+void scatter_number(const View& self, int64_t dim, const View& index, const Scalar& value,
+                    Combine combine) {
+  cpu::check_writable(self);
+  const Number number(self.dtype, value);
+  write_indexed({self, number.view, index, dim, kBoundsMessage, ErrorKind::kRuntime}, combine,
+                &number.view);
+}
+
+}  // namespace
+
+void gather(const View& out, const View& self, int64_t dim, const View& index, bool) {
+  read_indexed({self, out, index, dim, kBoundsMessage, ErrorKind::kRuntime});
+}
+void scatter_src(const View& self, int64_t dim, const View& index, const View& src) {
+  scatter(self, dim, index, src, Combine::kSet);
+}
+void scatter_value(const View& self, int64_t dim, const View& index, const Scalar& value) {
+  scatter_number(self, dim, index, value, Combine::kSet);
+}
+void scatter_add(const View& self, int64_t dim, const View& index, const View& src) {
+  scatter(self, dim, index, src, Combine::kSum);
+}
+void scatter_reduce_src(const View& self, int64_t dim, const View& index, const View& src,
+                        std::string_view reduce) {
+  scatter(self, dim, index, src, combine_named(reduce));
+}
+void scatter_value_reduce(const View& self, int64_t dim, const View& index, const Scalar& value,
+                          std::string_view reduce) {
+  scatter_number(self, dim, index, value, combine_named(reduce));
+}
+
+}  // namespace taeda::cuda

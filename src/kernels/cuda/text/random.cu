@@ -1,0 +1,16 @@
+#include "kernels/cuda/text/random.cuh"
+
+namespace taeda::device {
+
+#define TD_RANDOM(type, T)                                                  \
+  TD_GLOBAL(random_uniform_##type##_any, RandomArgs, uniform_kernel<T>)     \
+  TD_GLOBAL(random_normal_##type##_any, RandomArgs, normal_kernel<T>)       \
+  TD_GLOBAL(random_bernoulli_##type##_any, RandomArgs, bernoulli_kernel<T>) \
+  TD_GLOBAL(random_exponential_##type##_any, RandomArgs, exponential_kernel<T>)
+
+TD_RANDOM(f32, float)
+TD_RANDOM(f64, double)
+TD_GLOBAL(random_words_i32_any, RandomArgs, integers_kernel<Integers32>)
+TD_GLOBAL(random_words_i64_any, RandomArgs, integers_kernel<Integers64>)
+
+}  // namespace taeda::device

@@ -1,0 +1,85 @@
+#include "kernels/cuda/walk.h"
+
+#include <algorithm>
+
+#include "taeda/error.h"
+
+namespace taeda::cuda {
+
+template <int N>
+void WalkPlan<N>::add(int64_t size, const int64_t (&strides)[N]) {
+  count_ *= static_cast<uint64_t>(size);
+  if (size == 1) return;
+  Dim& dim = dims_[ndim_++];
+  dim.size = size;
+  std::copy_n(strides, N, dim.strides);
+}
+
+template <int N>
+void WalkPlan<N>::sort_by(int k) {
+  std::stable_sort(dims_, dims_ + ndim_, [k](const Dim& a, const Dim& b) {
+    return std::abs(a.strides[k]) > std::abs(b.strides[k]);
+  });
+}
+
+template <int N>
+void WalkPlan<N>::merge() {
+  int last = 0;
+  for (int d = 1; d < ndim_; d++) {
+    bool fits = dims_[last].size * dims_[d].size < INT32_MAX;
+    for (int k = 0; k < N; k++)
+      fits &= dims_[last].strides[k] == dims_[d].strides[k] * dims_[d].size;
+    const int64_t outer = dims_[last].size;
+    if (!fits) last++;
+    const bool merged = fits;
+    dims_[last] = dims_[d];
+    if (merged) dims_[last].size *= outer;
+  }
+  ndim_ = std::min(ndim_, last + 1);
+}
+
+template <int N>
+device::Walk<N> WalkPlan<N>::walk() {
+  if (count_ == 0) ndim_ = 0;
+  merge();
+  TD_CHECK(ndim_ <= device::kWalkDims,
+           "a CUDA kernel takes tensors of at most {} dimensions that do not merge, got {}",
+           device::kWalkDims, ndim_);
+  device::Walk<N> walk{};
+  walk.count = count_;
+  walk.wide = count_ > INT32_MAX;
+  walk.ndim = static_cast<uint8_t>(ndim_);
+  for (int d = 0; d < ndim_; d++) {
+    const Dim& dim = dims_[ndim_ - 1 - d];
+    walk.sizes[d] = device::divisor(static_cast<uint32_t>(dim.size));
+    std::copy_n(dim.strides, N, walk.strides[d]);
+  }
+  return walk;
+}
+
+template class WalkPlan<1>;
+template class WalkPlan<2>;
+template class WalkPlan<3>;
+template class WalkPlan<4>;
+
+View real_part(const View& view, DimVector& strides) {
+  if (!is_complex(view.dtype)) return view;
+  strides = DimVector(view.strides);
+  for (int64_t& stride : strides) stride *= 2;
+  View real = view;
+  real.dtype = to_real(view.dtype);
+  real.strides = strides;
+  return real;
+}
+
+Access access(const View& view, bool writes) {
+  int64_t below = 0, above = item_size(view.dtype);
+  for (size_t d = 0; d < view.sizes.size(); d++) {
+    const int64_t span = (view.sizes[d] - 1) * view.strides[d] * item_size(view.dtype);
+    (span < 0 ? below : above) += span;
+  }
+  if (view.numel == 0) below = above = 0;
+  return {static_cast<const char*>(view.data) + below, above - below, writes};
+}
+
+}  // namespace taeda::cuda

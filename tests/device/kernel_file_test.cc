@@ -1,0 +1,82 @@
+#include "device/kernel_file.h"
+
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include <cstdio>
+#include <fstream>
+
+#include "taeda/error.h"
+
+namespace taeda::cuda {
+namespace {
+
+void append(std::string& bytes, uint32_t value) {
+  bytes.append(reinterpret_cast<const char*>(&value), sizeof value);
+}
+
+// Two kernels of two lines behind one prelude: what tools/pack_kernels.py writes of
+//   .version 8.4 / .entry f_f32(  add %f3, %f1 / .entry g_f32(  add %f9, %f200
+std::string family() {
+  const std::string templates = ".version 8.4\n.entry \x01(\nadd %f\x14, %f\x14\n";
+  const std::string index = "#0 0 0 1 -1\nf_f32 1 0 2 0\ng_f32 3 2 2 0\n";
+  const std::string ids("\0\1\2\1\2", 5);
+  const std::string numbers("\x06\x03\x12\xfe\x02", 5);  // +3 -2, +9 +191
+  std::string raw;
+  append(raw, 3);
+  append(raw, 3);
+  for (const std::string& part : {templates, index, ids})
+    append(raw, static_cast<uint32_t>(part.size()));
+  return raw + templates + index + ids + numbers;
+}
+
+class File {
+ public:
+  explicit File(const std::string& raw, const std::string& magic = "TDKERN1\n")
+      : path_(testing::TempDir() + "kernel_file_test.bin") {
+    std::string packed(compressBound(raw.size()), 0);
+    uLongf size = packed.size();
+    compress(reinterpret_cast<Bytef*>(packed.data()), &size,
+             reinterpret_cast<const Bytef*>(raw.data()), raw.size());
+    std::string bytes = magic;
+    append(bytes, 1);
+    append(bytes, static_cast<uint32_t>(size));
+    append(bytes, static_cast<uint32_t>(raw.size()));
+    std::string types = "f32 f16";
+    types.resize(32);
+    std::ofstream(path_, std::ios::binary) << bytes << types << packed.substr(0, size);
+  }
+  ~File() { std::remove(path_.c_str()); }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+TEST(KernelFile, GivesAKernelsTextBehindItsPrelude) {
+  const File file(family());
+  KernelFile kernels(file.path());
+  EXPECT_EQ(kernels.image("f_f32"), ".version 8.4\n.entry f_f32(\nadd %f3, %f1\n");
+  EXPECT_EQ(kernels.image("g_f32"), ".version 8.4\n.entry g_f32(\nadd %f9, %f200\n");
+}
+
+TEST(KernelFile, KnowsWhichNamesItHas) {
+  const File file(family());
+  KernelFile kernels(file.path());
+  EXPECT_EQ(kernels.image("h_f32"), "");
+  EXPECT_EQ(kernels.image("f_f32_any"), "");
+  EXPECT_EQ(kernels.image("f_i64"), "");
+  EXPECT_EQ(kernels.names().size(), 2u);
+}
+
+TEST(KernelFile, RefusesWhatItCannotRead) {
+  EXPECT_THROW(KernelFile(File(family(), "TDKERN9\n").path()), Error);
+  std::string wrong = family();
+  wrong[wrong.size() - 8] = 77;  // a line of no template
+  const File file(wrong);
+  KernelFile kernels(file.path());
+  EXPECT_THROW(kernels.image("f_f32"), Error);
+}
+
+}  // namespace
+}  // namespace taeda::cuda

@@ -1,0 +1,72 @@
+"""What tests of operators on a simulated device share: values, and comparison with the CPU's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import taeda
+
+# Relative and absolute: the CPU computes float32 by vectors, the device by the C library.
+TOLERANCE = {
+    "float16": (2e-3, 2e-3), "bfloat16": (1.6e-2, 1e-2), "float32": (2e-5, 2e-6),
+    "float64": (1e-11, 1e-12), "complex64": (3e-5, 3e-6), "complex128": (1e-11, 1e-12),
+}  # fmt: skip
+FLOATING = ["float16", "bfloat16", "float32", "float64"]
+INTEGERS = ["uint8", "int8", "int16", "int32", "int64"]
+REAL = ["bool", *INTEGERS, *FLOATING]
+NUMBERS = [*REAL, "complex64", "complex128"]
+
+
+def values(dtype: str, sizes: tuple[int, ...], seed: int = 0) -> Any:
+    """Numbers within (-1, 1) and beyond; small ones for integers, not 0, which divides nothing."""
+    random = np.random.default_rng(seed)
+    if dtype == "bool":
+        return taeda.tensor(random.integers(0, 2, sizes).astype(bool))
+    t = getattr(taeda, dtype)
+    if not (t.is_floating_point or t.is_complex):
+        low = 1 if dtype == "uint8" else -5
+        drawn = random.integers(low, 6, sizes)
+        return taeda.tensor(np.where(drawn == 0, 3, drawn)).to(t)
+    drawn = random.normal(0, 1, sizes)
+    if t.is_complex:
+        drawn = drawn + 1j * random.normal(0, 1, sizes)
+    return taeda.tensor(drawn).to(t)
+
+
+def same(cuda: Any, cpu: Any, what: str) -> None:
+    """Values, dtype, sizes and strides are equal; of several results, each."""
+    if isinstance(cpu, tuple | list):
+        assert len(cuda) == len(cpu)
+        for a, b in zip(cuda, cpu):
+            same(a, b, what)
+        return
+    if not isinstance(cpu, taeda.Tensor):
+        assert cuda == cpu, what
+        return
+    assert cuda.device.type == "cuda" and cpu.device.type == "cpu"
+    assert (cuda.dtype, cuda.shape, cuda.stride()) == (cpu.dtype, cpu.shape, cpu.stride()), what
+    rtol, atol = TOLERANCE.get(str(cpu.dtype).removeprefix("torch."), (0, 0))
+    wide = taeda.complex128 if cpu.dtype.is_complex else taeda.float64
+    a, b = (t.cpu().to(wide).numpy() for t in (cuda, cpu))
+    np.testing.assert_allclose(a, b, rtol=rtol, atol=atol, err_msg=what)
+
+
+def layouts(dtype: str, sizes: tuple[int, ...], seed: int = 0) -> dict[str, Any]:
+    """Tensors of these sizes that lie differently in memory."""
+    doubled = tuple(2 * n for n in sizes)
+    wide = values(dtype, doubled, seed)
+    return {
+        "dense": values(dtype, sizes, seed),
+        "transposed": values(dtype, sizes[::-1], seed).permute(*reversed(range(len(sizes)))),
+        "every second": wide[tuple(slice(None, None, 2) for _ in sizes)],
+        "repeated": values(dtype, (1, *sizes[1:]), seed).expand(sizes),
+    }
+
+
+def agree(call: Callable[..., Any], *tensors: Any, what: str = "") -> None:
+    """The call gives the same with the tensors on the device as on the CPU."""
+    expected = call(*tensors)
+    same(call(*(t.to("cuda") if t.dim() else t for t in tensors)), expected, what)

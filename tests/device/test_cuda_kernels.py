@@ -1,0 +1,65 @@
+"""The kernels for CUDA devices compile: a sample, by NVRTC where it is installed."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+
+import cuda_check  # noqa: E402
+import nvrtc  # noqa: E402
+
+SAMPLE = "arithmetic_float_add_f32 special_float_erf_f32 complex_complex_conj_physical_c64".split()
+PTX = """
+.version 8.4
+.visible .entry add_f32(
+)
+{
+\tld.global.v4.f32 {%f1, %f2, %f3, %f4}, [%rd1];
+\tst.global.v4.f32 [%rd2], {%f1, %f2, %f3, %f4};
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def compiler() -> nvrtc.Nvrtc:
+    path = nvrtc.find_library()
+    if path is None:
+        pytest.skip("no NVRTC: pip install -r tools/requirements-cuda.txt")
+    return nvrtc.Nvrtc(path)
+
+
+@pytest.mark.parametrize("name", SAMPLE)
+def test_kernels_become_ptx_and_cubins(compiler, name):
+    unit = next(unit for unit in cuda_check.units() if unit.startswith(name))
+    faults = cuda_check.check_unit(compiler, unit, cuda_check.units()[unit], ["sm_90"])
+    assert not faults
+
+
+def test_a_broken_kernel_is_refused_with_its_line(compiler):
+    with pytest.raises(nvrtc.CompileError, match=r"broken\.cu\(2\): error"):
+        compiler.compile(
+            '#include "kernels/cuda/text/kernel.cuh"\nint x = y;\n', "compute_75", "broken.cu"
+        )
+
+
+def test_what_the_check_finds_in_ptx():
+    assert not [*cuda_check.ptx_faults(PTX, ["add_f32"])]
+    assert "not in the PTX" in next(cuda_check.ptx_faults(PTX, ["mul_f32"]))
+    newer = PTX.replace("8.4", "8.5")
+    assert "drivers before" in next(cuda_check.ptx_faults(newer, []))
+    narrow = PTX.replace("ld.global.v4", "ld.global.v2")
+    assert next(cuda_check.ptx_faults(narrow, [])) == "add_f32: loads 8 bytes at a time, not 16"
+
+
+def test_what_the_check_finds_in_ptxas_report():
+    log = """ptxas info    : Compiling entry function 'f_f32' for 'sm_90'
+ptxas info    : Function properties for f_f32
+    0 bytes stack frame, 8 bytes spill stores, 8 bytes spill loads
+ptxas info    : Used 300 registers, 528 bytes cmem[0]"""
+    assert nvrtc.usages(log) == {"f_f32": nvrtc.Usage(300, 8, 0)}
+    assert [*cuda_check.usage_faults(log, "sm_90")] == [
+        "f_f32 on sm_90: spills 8 bytes", "f_f32 on sm_90: 300 registers"
+    ]  # fmt: skip

@@ -1,0 +1,94 @@
+"""The packed file of kernels: what libtaeda reads of it is the PTX that went in."""
+
+import struct
+import sys
+import zlib
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
+
+import pack_kernels
+
+PTX = """//
+.version 8.4
+.target sm_75
+
+.visible .entry add_f32(
+\t.param .b8 add_f32_param_0[80]
+)
+{
+\t.reg .f32 %f<13>; // registers
+\tld.param.f32 %f3, [add_f32_param_0+16];
+$L__BB7_2:
+\tadd.f32 %f12, %f3, %f1;
+\t@%p1 bra $L__BB7_2;
+}
+.visible .entry mul_f32(
+)
+{
+\tmul.f32 %f300, %f3, %f1;
+}
+"""
+
+
+def unpacked(raw: bytes) -> dict[str, str]:
+    """The kernels of a family, by a reader of its own."""
+    _, _, *sizes = struct.unpack_from("<5I", raw)
+    parts, at = [], 20
+    for size in [*sizes, len(raw) - at - sum(sizes)]:
+        parts.append(raw[at : at + size])
+        at += size
+    templates, index, ids, numbers = parts
+    lines = templates.decode().split("\n")
+
+    def number(stream: bytes, at: int) -> tuple[int, int]:
+        value = shift = 0
+        while True:
+            value |= (stream[at] & 127) << shift
+            at, shift = at + 1, shift + 7
+            if stream[at - 1] < 128:
+                return value, at
+
+    texts = {}
+    for row in index.decode().splitlines():
+        name, id_at, number_at, count, prelude = row.split()
+        i, n, last, text = int(id_at), int(number_at), dict.fromkeys(range(16, 32), 0), ""
+        for _ in range(int(count)):
+            template, i = number(ids, i)
+            for c in lines[template]:
+                if ord(c) in last:
+                    step, n = number(numbers, n)
+                    last[ord(c)] += step // 2 if step % 2 == 0 else -(step + 1) // 2
+                    text += str(last[ord(c)])
+                else:
+                    text += name if c == "\x01" else c
+            text += "\n"
+        texts[name] = texts.get(f"#{prelude}", "") + text
+    return texts
+
+
+def test_what_is_packed_is_the_ptx_without_comments():
+    family = pack_kernels.Family("f32")
+    pack_kernels.add_unit(PTX, [pack_kernels.Family("f64"), family])
+    pack_kernels.add_unit(PTX.replace("add_f32", "sub_f32_any"), [family])
+    data, size = family.packed()
+    raw = zlib.decompress(data)
+    assert len(raw) == size
+    texts = unpacked(raw)
+    assert set(texts) == {"#0", "add_f32", "mul_f32", "sub_f32_any"}
+    head = ".version 8.4\n.target sm_75\n"
+    assert texts["mul_f32"] == head + PTX[PTX.index(".visible .entry mul") :]
+    body = PTX[PTX.index(".visible") : PTX.index(".visible .entry mul")]
+    expected = head + body.replace("BB7_", "BB0_").replace(" // registers", "")
+    assert texts["add_f32"] == expected
+    assert texts["sub_f32_any"] == expected.replace("add_f32", "sub_f32_any")
+
+
+def test_a_file_names_the_types_of_its_families():
+    families = [*pack_kernels.families().values()]
+    assert {t for family in families for t in family.types.split()} >= {"f16", "c128", "b", "i64"}
+    data = pack_kernels.packed(families)
+    assert data.startswith(b"TDKERN1\n")
+    packed, raw, types = struct.unpack_from("<2I32s", data, 12)
+    assert types.rstrip(b"\0").decode() == families[0].types
+    assert len(zlib.decompress(data[12 + 40 * len(families) :][:packed])) == raw

@@ -1,0 +1,123 @@
+"""NVRTC, the compiler of kernels for CUDA devices, through ctypes: no card, driver or toolkit.
+
+It comes from PyPI (tools/requirements-cuda.txt); version 12.4 writes PTX 8.4, which drivers since
+550 accept. Kernels include the project's own headers and text only; what they ask for of the
+standard library is src/kernels/cuda/text/std.cuh.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import sys
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+STANDARD = (
+    "algorithm bit cmath complex cstddef cstdint cstring initializer_list limits numbers numeric "
+    "optional type_traits utility"
+).split()
+# Headers of the host that kernels' headers include, and what stands for them on a device.
+REPLACED = {
+    "taeda/error.h": "",  # TD_CHECK is that of fault.cuh
+    "taeda/dtype.h": """#include "kernels/cuda/text/std.cuh"
+namespace taeda { enum class DType : uint8_t; }
+""",
+}
+OPTIONS = ["--std=c++20", "-default-device", "--fmad=true", "--diag-suppress=1097,177,550"]
+
+
+class CompileError(Exception):
+    """What NVRTC says of a unit that does not compile."""
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What a kernel takes of an architecture, by ptxas."""
+
+    registers: int
+    spill_bytes: int
+    stack_bytes: int
+
+
+def find_library() -> Path | None:
+    for folder in (Path(path or ".") for path in sys.path):
+        for found in sorted(folder.glob("nvidia/cuda_nvrtc/lib/libnvrtc.so.1[2-9]")):
+            return found
+    return None
+
+
+class Nvrtc:
+    def __init__(self, path: Path) -> None:
+        self.library = ctypes.CDLL(str(path))
+
+    @cached_property
+    def version(self) -> tuple[int, int]:
+        major, minor = ctypes.c_int(), ctypes.c_int()
+        self._check(self.library.nvrtcVersion(ctypes.byref(major), ctypes.byref(minor)))
+        return major.value, minor.value
+
+    @cached_property
+    def headers(self) -> dict[bytes, bytes]:
+        src = ROOT / "src"
+        files = [
+            *src.glob("kernels/cuda/text/*"),
+            *src.glob("kernels/pointwise/*.h"),
+            *src.glob("kernels/cpu/simd/lane*.h"),
+            *src.glob("kernels/cpu/simd/special.*"),
+            src / "kernels/cpu/pointwise/divide.h",
+            src / "device/fault_code.h",
+        ]
+        texts = {name: '#include "kernels/cuda/text/std.cuh"\n' for name in STANDARD}
+        texts |= {str(file.relative_to(src)): file.read_text() for file in files} | REPLACED
+        return {name.encode(): text.encode() for name, text in texts.items()}
+
+    def _check(self, status: int) -> None:
+        if status:
+            self.library.nvrtcGetErrorString.restype = ctypes.c_char_p
+            raise CompileError(self.library.nvrtcGetErrorString(status).decode())
+
+    def _text(self, program: ctypes.c_void_p, what: str) -> bytes:
+        size = ctypes.c_size_t()
+        self._check(getattr(self.library, f"nvrtcGet{what}Size")(program, ctypes.byref(size)))
+        buffer = ctypes.create_string_buffer(size.value)
+        self._check(getattr(self.library, f"nvrtcGet{what}")(program, buffer))
+        return buffer.raw
+
+    def compile(self, text: str, architecture: str, name: str = "kernels.cu") -> tuple[bytes, str]:
+        """PTX for compute_75, a cubin for sm_75; and the log, with each kernel's usage."""
+        program = ctypes.c_void_p()
+        count = len(self.headers)
+        texts = (ctypes.c_char_p * count)(*self.headers.values())
+        names = (ctypes.c_char_p * count)(*self.headers)
+        create = self.library.nvrtcCreateProgram
+        source = text.encode(), name.encode()
+        self._check(create(ctypes.byref(program), *source, count, texts, names))
+        try:
+            binary = architecture.startswith("sm_")
+            options = [f"--gpu-architecture={architecture}", *OPTIONS]
+            options += ["--ptxas-options=--verbose"] if binary else []
+            args = (ctypes.c_char_p * len(options))(*(o.encode() for o in options))
+            status = self.library.nvrtcCompileProgram(program, len(options), args)
+            log = self._text(program, "ProgramLog").rstrip(b"\0").decode()
+            if status:
+                raise CompileError(f"{name} for {architecture}:\n{log}")
+            return self._text(program, "CUBIN" if binary else "PTX"), log
+        finally:
+            self.library.nvrtcDestroyProgram(ctypes.byref(program))
+
+
+def usages(log: str) -> dict[str, Usage]:
+    """What ptxas says of each kernel."""
+    found = {}
+    for part in log.split("Compiling entry function '")[1:]:
+        numbers = [
+            re.search(rf"(\d+) bytes {what}", part) for what in ("stack frame", "spill stores")
+        ]
+        stack, spills = (int(n.group(1)) if n else 0 for n in numbers)
+        registers = re.search(r"Used (\d+) registers", part)
+        if registers:
+            found[part.split("'")[0]] = Usage(int(registers.group(1)), spills, stack)
+    return found

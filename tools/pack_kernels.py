@@ -1,0 +1,154 @@
+"""Packs the PTX of all kernels into one file: `python tools/pack_kernels.py OUT`.
+
+libtaeda reads it beside itself (src/device/kernel_file.h) when a device is asked for a kernel.
+PTX is repetitive in its own way: lines that differ in registers only. So a line becomes the number
+of its template and the differences of its registers' numbers, in two streams that zlib then takes;
+a kernel is found by where it begins in both.
+
+    magic, u32 families; of each u32 bytes packed, u32 bytes raw, its types ("f32 f16"), 32 bytes
+    the families, by zlib: u32 templates, kernels, bytes of templates, of the index, of ids; these
+    texts and streams, and that of registers
+
+The index has a line for each kernel: its name, where it begins in both streams, how many lines it
+has, and which text goes before it, one of those named #0, #1, ...
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import struct
+import sys
+import zlib
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT), str(ROOT / "tools")]
+
+import cuda_check  # noqa: E402
+import cuda_units  # noqa: E402
+import nvrtc  # noqa: E402
+
+MAGIC = b"TDKERN1\n"
+# What stands in a template for the kernel's name, and for a number of the n-th kind.
+NAME, NUMBER = "\x01", 0x10
+KINDS = [f"%{kind}{of}" for kind in "r rd f fd p rs rc".split() for of in ("", "<")]
+KINDS += ["$L__BB0_"]
+REGISTER = re.compile(r"(%[a-z]+<?|\$L__BB0_)(\d+)")
+ENTRY = re.compile(r"^\.visible \.entry (\w+)\(", re.M)
+
+
+def varint(n: int) -> bytes:
+    """Seven bits a byte, the low ones first; the top bit says that more follow."""
+    out = bytearray()
+    while n > 127:
+        out.append(n & 127 | 128)
+        n >>= 7
+    return bytes([*out, n])
+
+
+@dataclass
+class Family:
+    types: str
+    templates: dict[str, int] = field(default_factory=dict)
+    index: list[str] = field(default_factory=list)
+    preludes: dict[str, int] = field(default_factory=dict)
+    ids: bytearray = field(default_factory=bytearray)
+    numbers: bytearray = field(default_factory=bytearray)
+
+    def add(self, name: str, text: str, prelude: int = -1) -> None:
+        begin, last = (len(self.ids), len(self.numbers)), [0] * len(KINDS)
+
+        def note(found: re.Match[str]) -> str:
+            if found[1] not in KINDS:
+                return found[0]
+            kind, n = KINDS.index(found[1]), int(found[2])
+            step, last[kind] = n - last[kind], n
+            self.numbers += varint(2 * step if step >= 0 else -2 * step - 1)
+            return found[1] + chr(NUMBER + kind)
+
+        lines = text.splitlines()
+        for line in lines:
+            template = REGISTER.sub(note, line.replace(name, NAME))
+            self.ids += varint(self.templates.setdefault(template, len(self.templates)))
+        self.index.append(f"{name} {begin[0]} {begin[1]} {len(lines)} {prelude}")
+
+    def add_kernel(self, name: str, head: str, entry: str) -> None:
+        """With what goes before all kernels of its unit."""
+        if head not in self.preludes:
+            self.preludes[head] = len(self.preludes)
+            self.add(f"#{self.preludes[head]}", head)
+        self.add(name, re.sub(r"\$L__BB\d+_", "$L__BB0_", entry), self.preludes[head])
+
+    def packed(self) -> tuple[bytes, int]:
+        templates = "".join(f"{t}\n" for t in self.templates).encode()
+        index = "".join(f"{line}\n" for line in self.index).encode()
+        counts = len(self.templates), len(self.index), len(templates), len(index), len(self.ids)
+        raw = struct.pack("<5I", *counts) + templates + index + self.ids + self.numbers
+        return zlib.compress(raw, 9), len(raw)
+
+
+def packed(families: list[Family]) -> bytes:
+    parts = [family.packed() for family in families]
+    rows = [
+        struct.pack("<2I32s", len(data), raw, family.types.encode())
+        for family, (data, raw) in zip(families, parts, strict=True)
+    ]
+    head = MAGIC + struct.pack("<I", len(families))
+    return b"".join([head, *rows, *(data for data, _ in parts)])
+
+
+def families() -> dict[str, Family]:
+    """Empty ones, by the word in their units' names."""
+    types: dict[str, list[str]] = {}
+    for compute in (c for row in cuda_units.COMPUTE_TYPES.values() for c in row):
+        types.setdefault(compute.family, []).extend(compute.stored)
+    return {name: Family(" ".join(suffixes)) for name, suffixes in types.items()}
+
+
+def add_unit(ptx: str, families: Iterable[Family]) -> None:
+    """Each kernel goes to the family of the type that its name ends in."""
+    lines = (re.sub(r"\s*//.*", "", line) for line in ptx.splitlines())
+    text = "\n".join(line for line in lines if line.strip())
+    head, *entries = re.split(r"^(?=\.visible \.entry )", text, flags=re.M)
+    for entry in entries:
+        found = ENTRY.match(entry)
+        assert found, entry[:80]
+        kind = found[1].removesuffix("_any").rsplit("_", 1)[1]
+        family = next(f for f in families if kind in f.types.split())
+        family.add_kernel(found[1], head, entry)
+
+
+def compiled(compiler: nvrtc.Nvrtc, jobs: int) -> Iterator[tuple[str, str]]:
+    """(name, PTX) of every unit."""
+    with ThreadPoolExecutor(jobs) as pool:
+        texts = cuda_check.units()
+        work = {n: pool.submit(compiler.compile, t, "compute_75", n) for n, t in texts.items()}
+        for name, result in work.items():
+            yield name, result.result()[0].rstrip(b"\0").decode()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--jobs", type=int, default=1)
+    args = parser.parse_args()
+    path = nvrtc.find_library()
+    if path is None:
+        print("no NVRTC: pip install -r tools/requirements-cuda.txt")
+        return 1
+    found = families()
+    for _, ptx in compiled(nvrtc.Nvrtc(path), args.jobs):
+        add_unit(ptx, found.values())
+    data = packed([*found.values()])
+    args.out.write_bytes(data)
+    count = sum(len(family.index) - len(family.preludes) for family in found.values())
+    print(f"{count} kernels, {len(data):,} bytes")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
