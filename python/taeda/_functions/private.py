@@ -122,8 +122,10 @@ def _addmm_activation(
     use_gelu: bool = False,
 ) -> Tensor:
     """relu, or gelu by tanh, of addmm."""
+    from taeda.nn.functional import gelu
+
     made = torch.addmm(self, mat1, mat2, beta=beta, alpha=alpha)
-    return torch.nn.functional.gelu(made, approximate="tanh") if use_gelu else made.relu()
+    return gelu(made, approximate="tanh") if use_gelu else made.relu()
 
 
 def _convolution_mode(
