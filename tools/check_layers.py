@@ -61,7 +61,8 @@ def _led_elsewhere(path: str, file: Path, root: Path) -> str | None:
     """Why a path is none of a header's, wherever it leads."""
     known = [folder for folder in (file.parent, root / "src", root / "include")]
     found = [f for folder in known if (f := (folder / path).resolve()).is_file()]
-    if found and Path(path).suffix not in HEADERS:
+    # Device text takes in what its module calls: nothing is linked to it.
+    if found and Path(path).suffix not in HEADERS and file.suffix != ".cuh":
         return f"{path} is no header"
     led = Path(path).is_absolute() or ".." in Path(path).parts
     if (led and not found) or any(layer_of(f, root) is None for f in found):

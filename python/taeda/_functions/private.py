@@ -121,11 +121,9 @@ def _addmm_activation(
     alpha: float = 1,
     use_gelu: bool = False,
 ) -> Tensor:
-    """relu, or gelu by tanh, of addmm."""
-    from taeda.nn.functional import gelu
-
+    """relu, or gelu, of addmm."""
     made = torch.addmm(self, mat1, mat2, beta=beta, alpha=alpha)
-    return gelu(made, approximate="tanh") if use_gelu else made.relu()
+    return torch._C._nn.gelu(made) if use_gelu else made.relu()
 
 
 def _convolution_mode(
