@@ -74,7 +74,9 @@ PRIVATE = {
     "_cast_Double": lambda t, x: t._cast_Double(x),
     "_masked_softmax": lambda t, x: t._masked_softmax(x, x > 0.5, 1, 2),
     "_add_relu": lambda t, x: t._add_relu(x, x - 1),
-    "_addmm_activation": lambda t, x: t._addmm_activation(x[0, 0], x[0], x[1]),
+    "_addmm_activation": lambda t, x: tuple(
+        t._addmm_activation(x[0, 0], x[0], x[1], use_gelu=gelu) for gelu in (False, True)
+    ),
     "_convolution_mode": lambda t, x: t._convolution_mode(
         x, x[:, :, :3].contiguous(), None, [1], "same", [1], 1
     ),
