@@ -247,6 +247,7 @@ def test_max_unpool_puts_values_back(oracle):
     oracle.assert_same(actual, expected)
 
 
+@pytest.mark.cpu_only(reason="devices find wrong indices where the host waits")
 @pytest.mark.parametrize("index", [999, -1])
 @pytest.mark.parametrize("n", [1, 2, 3])
 def test_max_unpool_names_an_index_out_of_range_as_pytorch(oracle, n, index):

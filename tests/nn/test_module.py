@@ -360,7 +360,12 @@ def test_an_error_in_forward_names_the_module():
         (nn.LayerNorm([2, 3]), taeda.ones(4, 3, 2), "is (2, 3) and the input's last sizes (3, 2)"),
         (nn.GRU(3, 2), taeda.ones(4, 2), "input_size is 3 and the input's last size 2"),
         (nn.Embedding(3, 2), taeda.ones(2), "indices are integers: x.long()"),
-        (nn.Embedding(3, 2), taeda.tensor([3]), "num_embeddings is 3: indices run from 0"),
+        pytest.param(
+            nn.Embedding(3, 2),
+            taeda.tensor([3]),
+            "num_embeddings is 3: indices run from 0",
+            marks=pytest.mark.cpu_only(reason="devices find wrong indices where the host waits"),
+        ),
     ],
 )
 def test_an_input_that_does_not_fit_its_layer_gets_the_fix_in_a_note(layer, input, words):

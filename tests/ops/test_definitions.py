@@ -242,10 +242,12 @@ def test_a_kernel_computes_what_its_definition_says(ident: str) -> None:
 
 
 def test_every_definition_is_compared() -> None:
-    """Some sample reaches each; random numbers have none, but their backward has a definition."""
+    """Some sample reaches each. Random numbers have none, but their backward has a definition;
+    determinants call theirs below modes."""
     seen = {ident for op in OPS for ident in compared(op.ident).seen}
     x = taeda.ones(3, 4, requires_grad=True)
     with Compared() as mode:
         taeda.nn.functional.dropout(x, 0.5).sum().backward()
+        taeda.ops.taeda._linalg_lu_diagonal(taeda.randn(2, 20, 20, dtype=taeda.float64))
     assert not mode.wrong
     assert {op.ident for op in LEAVES if op.expr} == seen | set(mode.seen)
