@@ -46,8 +46,9 @@ def test_unknown():
     "name, how",
     [
         ("dist", "dist on cuda: as the operators it calls"),
-        ("softmax", "softmax on cuda: fallback (no kernel softmax)"),
-        ("gelu", "gelu on cuda: fallback (no kernel pointwise)"),
+        ("softmax", "softmax on cuda: native"),
+        ("gelu", "gelu on cuda: native"),
+        ("tril", "tril on cuda: fallback (no kernel tril)"),
         ("nonzero", "nonzero on cuda: fallback (its body works on the host)"),
         ("transpose", "transpose on cuda: native"),
     ],
