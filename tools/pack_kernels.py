@@ -2,8 +2,10 @@
 
 libtaeda reads it beside itself (src/device/kernel_file.h) when a device is asked for a kernel.
 PTX is repetitive in its own way: lines that differ in registers only. So a line becomes the number
-of its template and the differences of its registers' numbers, in two streams that zlib then takes;
-a kernel is found by where it begins in both.
+of its template and what says its registers, in two streams that zlib then takes; a kernel is found
+by where it begins in both. A register is said by how many others of its kind were named since (move
+to front), a new one by 0 and its number's difference from the last new one's plus 1. Registers are
+numbered anew first, in each function in the order of their first use, so that this is mostly 0.
 
     magic, u32 families; of each u32 bytes packed, u32 bytes raw, its types ("f32 f16"), 32 bytes
     the families, by zlib: u32 templates, kernels, bytes of templates, of the index, of ids; these
@@ -32,12 +34,13 @@ import cuda_check  # noqa: E402
 import cuda_units  # noqa: E402
 import nvrtc  # noqa: E402
 
-MAGIC = b"TDKERN1\n"
+MAGIC = b"TDKERN2\n"
 # What stands in a template for the kernel's name, and for a number of the n-th kind.
 NAME, NUMBER = "\x01", 0x10
 KINDS = [f"%{kind}{of}" for kind in "r rd f fd p rs rc".split() for of in ("", "<")]
 KINDS += ["$L__BB0_"]
 REGISTER = re.compile(r"(%[a-z]+<?|\$L__BB0_)(\d+)")
+FUNCTION = re.compile(r"^(?=(?:\.visible |\.weak )?\.(?:entry|func)\b)", re.M)
 ENTRY = re.compile(r"^\.visible \.entry (\w+)\(", re.M)
 
 
@@ -50,6 +53,41 @@ def varint(n: int) -> bytes:
     return bytes([*out, n])
 
 
+class Recent:
+    """The numbers of one kind, the one that was named last at the end."""
+
+    def __init__(self) -> None:
+        self.numbers: list[int] = []
+        self.newest = 0
+
+    def said(self, n: int) -> bytes:
+        if n in self.numbers:
+            at = self.numbers.index(n)
+            back = len(self.numbers) - at
+            self.numbers.append(self.numbers.pop(at))
+            return varint(back)
+        step, self.newest = n - self.newest - 1, n
+        self.numbers.append(n)
+        return varint(0) + varint(2 * step if step >= 0 else -2 * step - 1)
+
+
+def renumbered(text: str) -> str:
+    """The same PTX with the registers of each function counted from 1 as they are first named."""
+
+    def one(function: str) -> str:
+        numbers: dict[str, dict[str, int]] = {}
+
+        def rename(found: re.Match[str]) -> str:
+            if found[1] not in KINDS or found[1].endswith("<"):
+                return found[0]
+            known = numbers.setdefault(found[1], {})
+            return f"{found[1]}{known.setdefault(found[2], len(known) + 1)}"
+
+        return REGISTER.sub(rename, function)
+
+    return "".join(map(one, FUNCTION.split(text)))
+
+
 @dataclass
 class Family:
     types: str
@@ -60,14 +98,13 @@ class Family:
     numbers: bytearray = field(default_factory=bytearray)
 
     def add(self, name: str, text: str, prelude: int = -1) -> None:
-        begin, last = (len(self.ids), len(self.numbers)), [0] * len(KINDS)
+        begin, recent = (len(self.ids), len(self.numbers)), [Recent() for _ in KINDS]
 
         def note(found: re.Match[str]) -> str:
             if found[1] not in KINDS:
                 return found[0]
-            kind, n = KINDS.index(found[1]), int(found[2])
-            step, last[kind] = n - last[kind], n
-            self.numbers += varint(2 * step if step >= 0 else -2 * step - 1)
+            kind = KINDS.index(found[1])
+            self.numbers += recent[kind].said(int(found[2]))
             return found[1] + chr(NUMBER + kind)
 
         lines = text.splitlines()
@@ -112,7 +149,7 @@ def families() -> dict[str, Family]:
 def add_unit(ptx: str, families: Iterable[Family]) -> None:
     """Each kernel goes to the family of the type that its name ends in."""
     lines = (re.sub(r"\s*//.*", "", line) for line in ptx.splitlines())
-    text = "\n".join(line for line in lines if line.strip())
+    text = renumbered("\n".join(line for line in lines if line.strip()))
     head, *entries = re.split(r"^(?=\.visible \.entry )", text, flags=re.M)
     for entry in entries:
         found = ENTRY.match(entry)

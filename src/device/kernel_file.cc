@@ -11,7 +11,7 @@
 namespace taeda::cuda {
 namespace {
 
-constexpr std::string_view kMagic = "TDKERN1\n";
+constexpr std::string_view kMagic = "TDKERN2\n";
 constexpr char kName = '\x01', kNumber = '\x10';
 constexpr int kKinds = 15;
 
@@ -43,6 +43,30 @@ class Reader {
  private:
   std::string_view bytes_;
   size_t at_;
+};
+
+// The numbers of registers of one kind, the one that was named last at the end.
+class Recent {
+ public:
+  // The next one: how far back it is, or 0 and the difference from the newest one's successor.
+  int64_t next(Reader& reader) {
+    const uint64_t back = reader.varint();
+    int64_t found = 0;
+    if (back == 0) {
+      found = newest_ = newest_ + 1 + reader.difference();
+    } else {
+      TD_CHECK(back <= numbers_.size(), "the file of kernels is damaged: no register {} back", back);
+      const auto at = numbers_.end() - static_cast<std::ptrdiff_t>(back);
+      found = *at;
+      numbers_.erase(at);
+    }
+    numbers_.push_back(found);
+    return found;
+  }
+
+ private:
+  std::vector<int64_t> numbers_;
+  int64_t newest_ = 0;
 };
 
 struct Place {
@@ -85,7 +109,7 @@ void KernelFile::Family::index() {
 void KernelFile::Family::append(std::string& text, const std::string& name,
                                 const Place& place) const {
   Reader id(ids, place.id), number(numbers, place.number);
-  int64_t last[kKinds] = {};
+  Recent recent[kKinds];
   for (size_t i = 0; i < place.lines; i++) {
     const size_t found = id.varint();
     TD_CHECK(found < templates.size(), "the file of kernels is damaged at '{}'", name);
@@ -93,7 +117,7 @@ void KernelFile::Family::append(std::string& text, const std::string& name,
       if (c == kName)
         text += name;
       else if (c >= kNumber && c < kNumber + kKinds)
-        text += std::to_string(last[c - kNumber] += number.difference());
+        text += std::to_string(recent[c - kNumber].next(number));
       else
         text += c;
     }

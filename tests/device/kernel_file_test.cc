@@ -16,12 +16,12 @@ void append(std::string& bytes, uint32_t value) {
 }
 
 // Two kernels of two lines behind one prelude: what tools/pack_kernels.py writes of
-//   .version 8.4 / .entry f_f32(  add %f3, %f1 / .entry g_f32(  add %f9, %f200
+//   .version 8.4 / .entry f_f32(  add %f3, %f1 / .entry g_f32(  add %f200, %f200
 std::string family() {
   const std::string templates = ".version 8.4\n.entry \x01(\nadd %f\x14, %f\x14\n";
-  const std::string index = "#0 0 0 1 -1\nf_f32 1 0 2 0\ng_f32 3 2 2 0\n";
+  const std::string index = "#0 0 0 1 -1\nf_f32 1 0 2 0\ng_f32 3 4 2 0\n";
   const std::string ids("\0\1\2\1\2", 5);
-  const std::string numbers("\x06\x03\x12\xfe\x02", 5);  // +3 -2, +9 +191
+  const std::string numbers("\0\4\0\5\0\x8e\3\1", 8);  // new 3, new 1; new 200, 1 back
   std::string raw;
   append(raw, 3);
   append(raw, 3);
@@ -32,7 +32,7 @@ std::string family() {
 
 class File {
  public:
-  explicit File(const std::string& raw, const std::string& magic = "TDKERN1\n")
+  explicit File(const std::string& raw, const std::string& magic = "TDKERN2\n")
       : path_(testing::TempDir() + "kernel_file_test.bin") {
     std::string packed(compressBound(raw.size()), 0);
     uLongf size = packed.size();
@@ -57,7 +57,7 @@ TEST(KernelFile, GivesAKernelsTextBehindItsPrelude) {
   const File file(family());
   KernelFile kernels(file.path());
   EXPECT_EQ(kernels.image("f_f32"), ".version 8.4\n.entry f_f32(\nadd %f3, %f1\n");
-  EXPECT_EQ(kernels.image("g_f32"), ".version 8.4\n.entry g_f32(\nadd %f9, %f200\n");
+  EXPECT_EQ(kernels.image("g_f32"), ".version 8.4\n.entry g_f32(\nadd %f200, %f200\n");
 }
 
 TEST(KernelFile, KnowsWhichNamesItHas) {
@@ -70,12 +70,16 @@ TEST(KernelFile, KnowsWhichNamesItHas) {
 }
 
 TEST(KernelFile, RefusesWhatItCannotRead) {
-  EXPECT_THROW(KernelFile(File(family(), "TDKERN9\n").path()), Error);
+  EXPECT_THROW(KernelFile(File(family(), "TDKERN1\n").path()), Error);
   std::string wrong = family();
-  wrong[wrong.size() - 8] = 77;  // a line of no template
+  wrong[wrong.size() - 11] = 77;  // a line of no template
   const File file(wrong);
   KernelFile kernels(file.path());
   EXPECT_THROW(kernels.image("f_f32"), Error);
+  wrong = family();
+  wrong[wrong.size() - 1] = 2;  // only one register was named
+  const File another(wrong);
+  EXPECT_THROW(KernelFile(another.path()).image("g_f32"), Error);
 }
 
 }  // namespace

@@ -52,16 +52,24 @@ def unpacked(raw: bytes) -> dict[str, str]:
     texts = {}
     for row in index.decode().splitlines():
         name, id_at, number_at, count, prelude = row.split()
-        i, n, last, text = int(id_at), int(number_at), dict.fromkeys(range(16, 32), 0), ""
+        i, n, text = int(id_at), int(number_at), ""
+        named: dict[int, list[int]] = {kind: [] for kind in range(16, 32)}
+        newest = dict.fromkeys(named, 0)
         for _ in range(int(count)):
             template, i = number(ids, i)
             for c in lines[template]:
-                if ord(c) in last:
-                    step, n = number(numbers, n)
-                    last[ord(c)] += step // 2 if step % 2 == 0 else -(step + 1) // 2
-                    text += str(last[ord(c)])
-                else:
+                if ord(c) not in named:
                     text += name if c == "\x01" else c
+                    continue
+                known = named[ord(c)]
+                back, n = number(numbers, n)
+                if back:
+                    known.append(known.pop(len(known) - back))
+                else:
+                    step, n = number(numbers, n)
+                    newest[ord(c)] += 1 + (step // 2 if step % 2 == 0 else -(step + 1) // 2)
+                    known.append(newest[ord(c)])
+                text += str(known[-1])
             text += "\n"
         texts[name] = texts.get(f"#{prelude}", "") + text
     return texts
@@ -77,18 +85,27 @@ def test_what_is_packed_is_the_ptx_without_comments():
     texts = unpacked(raw)
     assert set(texts) == {"#0", "add_f32", "mul_f32", "sub_f32_any"}
     head = ".version 8.4\n.target sm_75\n"
-    assert texts["mul_f32"] == head + PTX[PTX.index(".visible .entry mul") :]
-    body = PTX[PTX.index(".visible") : PTX.index(".visible .entry mul")]
+    ptx = pack_kernels.renumbered(PTX)
+    assert texts["mul_f32"] == head + ptx[ptx.index(".visible .entry mul") :]
+    body = ptx[ptx.index(".visible") : ptx.index(".visible .entry mul")]
     expected = head + body.replace("BB7_", "BB0_").replace(" // registers", "")
     assert texts["add_f32"] == expected
     assert texts["sub_f32_any"] == expected.replace("add_f32", "sub_f32_any")
+
+
+def test_registers_are_numbered_anew_in_each_function():
+    assert pack_kernels.renumbered(PTX) == (
+        PTX.replace("%f3, [", "%f1, [")
+        .replace("%f12, %f3, %f1", "%f2, %f1, %f3")
+        .replace("%f300, %f3, %f1", "%f1, %f2, %f3")
+    )
 
 
 def test_a_file_names_the_types_of_its_families():
     families = [*pack_kernels.families().values()]
     assert {t for family in families for t in family.types.split()} >= {"f16", "c128", "b", "i64"}
     data = pack_kernels.packed(families)
-    assert data.startswith(b"TDKERN1\n")
+    assert data.startswith(b"TDKERN2\n")
     packed, raw, types = struct.unpack_from("<2I32s", data, 12)
     assert types.rstrip(b"\0").decode() == families[0].types
     assert len(zlib.decompress(data[12 + 40 * len(families) :][:packed])) == raw
