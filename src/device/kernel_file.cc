@@ -55,7 +55,8 @@ class Recent {
     if (back == 0) {
       found = newest_ = newest_ + 1 + reader.difference();
     } else {
-      TD_CHECK(back <= numbers_.size(), "the file of kernels is damaged: no register {} back", back);
+      TD_CHECK(back <= numbers_.size(), "the file of kernels is damaged: no register {} back",
+               back);
       const auto at = numbers_.end() - static_cast<std::ptrdiff_t>(back);
       found = *at;
       numbers_.erase(at);

@@ -241,9 +241,7 @@ inline bool signbit(float x) { return bit_cast<int32_t>(x) < 0; }
 inline bool signbit(double x) { return bit_cast<int64_t>(x) < 0; }
 template <class T>
   requires is_integral_v<T>
-bool signbit(T x) {
-  return x < T(0);
-}
+bool signbit(T x) { return x < T(0); }
 
 }  // namespace std
 
