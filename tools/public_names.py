@@ -142,6 +142,7 @@ ADDED = {
         "reset_peak_memory_stats set_per_process_memory_fraction",
         _ALLOCATOR,
     ),
+    "cuda": ("preload", "loads kernels before they are first asked for"),
     "cuda.streams": (
         "StreamContext current_stream default_stream get_stream_from_external set_stream stream",
         _HERE,

@@ -3,6 +3,7 @@
 // its own `tp_vectorcall`: `type(cls)` stays `type`, and subclasses of programs are left alone.
 #include "python/keyword_hints.h"
 
+#include "python/call.h"
 #include "python/module.h"
 #include "python/suggestion.h"
 
@@ -85,7 +86,8 @@ PyObject* construct(PyObject* type, PyObject* const* args, size_t nargsf, PyObje
   for (Py_ssize_t i = 0; i < count; i++) {
     if (PyDict_SetItem(named.get(), PyTuple_GET_ITEM(kwnames, i), args[nargs + i])) return nullptr;
   }
-  PyObject* made = Py_TYPE(type)->tp_call(type, positional.get(), named.get());
+  PyObject* made =
+      call_python([&] { return Py_TYPE(type)->tp_call(type, positional.get(), named.get()); });
   return made ? made : hint_at_keywords(type, kwnames);
 }
 

@@ -113,7 +113,7 @@ def test_names_that_only_raise(tmp_path):
         FSDP(torch.nn.Linear(2, 2))
         map(load, "ab")
         class Derived(FSDP): ...
-        @torch.cuda.use_mem_pool
+        @torch.cuda.caching_allocator_enable
         def f(): ...
         FSDP.state_dict_type()
         """,
@@ -124,7 +124,7 @@ def test_names_that_only_raise(tmp_path):
     assert lines[:-1] == [
         f"program.py:{line} raises when called"
         for line in (
-            f"6: {name}", "7: torch.jit.load", f"8: {name}", "9: torch.cuda.use_mem_pool",
+            f"6: {name}", "7: torch.jit.load", f"8: {name}", "9: torch.cuda.caching_allocator_enable",
             f"11: {name}.state_dict_type",
         )
     ]  # fmt: skip

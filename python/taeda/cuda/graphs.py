@@ -38,6 +38,10 @@ class CUDAGraph(_C._CUDAGraph):
 
     __module__ = "torch.cuda"
 
+    def __new__(cls, keep_graph: bool = False) -> CUDAGraph:
+        """A graph of nothing yet."""
+        return super().__new__(cls, keep_graph)
+
     def capture_begin(
         self,
         pool: Any = None,
