@@ -124,7 +124,8 @@ def test_names_that_only_raise(tmp_path):
     assert lines[:-1] == [
         f"program.py:{line} raises when called"
         for line in (
-            f"6: {name}", "7: torch.jit.load", f"8: {name}", "9: torch.cuda.caching_allocator_enable",
+            f"6: {name}", "7: torch.jit.load", f"8: {name}",
+            "9: torch.cuda.caching_allocator_enable",
             f"11: {name}.state_dict_type",
         )
     ]  # fmt: skip
