@@ -13,19 +13,6 @@
 namespace taeda::python {
 namespace {
 
-int device_argument(PyObject* args) {
-  int device = 0;
-  parse(args, "i", &device);
-  return device;
-}
-
-cuda::Stream stream_argument(PyObject* args) {
-  int device = 0;
-  long long id = 0;
-  parse(args, "iL", &device, &id);
-  return {device, id};
-}
-
 // --- devices ---
 
 PyObject* device_count(PyObject*) { return PyLong_FromLong(cuda::device_count()); }

@@ -1,6 +1,7 @@
 // What the files that bind the device layer share (cuda.cc, cuda_memory.cc, cuda_graph.cc).
 #pragma once
 
+#include "device/stream.h"
 #include "python/common.h"
 #include "python/module.h"
 
@@ -13,6 +14,20 @@ void add_cuda_graphs(PyObject* module);
 template <class... Values>
 void parse(PyObject* args, const char* format, Values*... values) {
   if (!PyArg_ParseTuple(args, format, values...)) throw PythonError();
+}
+
+// (device) and (device, number of a stream), for functions that take nothing else.
+inline int device_argument(PyObject* args) {
+  int device = 0;
+  parse(args, "i", &device);
+  return device;
+}
+
+inline cuda::Stream stream_argument(PyObject* args) {
+  int device = 0;
+  long long id = 0;
+  parse(args, "iL", &device, &id);
+  return {device, id};
 }
 
 // A function of the module: `body(args)` gives a new reference.

@@ -139,15 +139,10 @@ PyType_Spec graph_spec = {"taeda._C._CUDAGraph", sizeof(GraphObject), 0,
                           Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, graph_slots};
 
 PyObject* is_capturing(PyObject* args) {
-  int device = 0;
-  parse(args, "i", &device);
-  return PyBool_FromLong(cuda::is_capturing(device));
+  return PyBool_FromLong(cuda::is_capturing(device_argument(args)));
 }
 PyObject* stream_is_capturing(PyObject* args) {
-  int device = 0;
-  long long id = 0;
-  parse(args, "iL", &device, &id);
-  return PyBool_FromLong(cuda::is_capturing(cuda::Stream{device, id}));
+  return PyBool_FromLong(cuda::is_capturing(stream_argument(args)));
 }
 
 PyMethodDef functions[] = {

@@ -16,12 +16,6 @@
 namespace taeda::python {
 namespace {
 
-int device_argument(PyObject* args) {
-  int device = 0;
-  parse(args, "i", &device);
-  return device;
-}
-
 // --- counters ---
 
 PyRef pool_tuple(const PoolName& name) {

@@ -167,8 +167,8 @@ class _Recorder(TorchFunctionMode):
         if special and hasattr(operator, name):
             return self.graph.call_function(getattr(operator, name), args)
         if special and hasattr(operator, f"__{special[2]}__"):  # __rtruediv__
-            turned = getattr(operator, f"__{special[2]}__")
-            return self.graph.call_function(turned, args[::-1])
+            unreflected = getattr(operator, f"__{special[2]}__")
+            return self.graph.call_function(unreflected, args[::-1])
         if name in _OPERATORS and len(args) == 2 and not kwargs:
             return self.graph.call_function(getattr(operator, _OPERATORS[name]), args)
         return self.graph.call_method(name, args, kwargs)

@@ -1,6 +1,6 @@
 #include "kernels/cuda/copy.h"
 
-#include "kernels/cpu/pointwise/loop.h"
+#include "kernels/cuda/number.h"
 #include "kernels/cuda/pointwise.h"
 
 namespace taeda::cuda {
@@ -17,11 +17,9 @@ void copy(const View& dst, const View& src) {
 }
 
 void fill(const View& dst, const Scalar& value) {
-  alignas(16) char number[16];
-  cpu::fill({number, dst.dtype, {}, {}, 1, true, DeviceType::kCPU}, value);
-  DimVector strides;
-  for (size_t d = 0; d < dst.sizes.size(); d++) strides.push_back(0);
-  copy(dst, {number, dst.dtype, dst.sizes, strides, dst.numel, true, DeviceType::kCPU});
+  const Number number(dst.dtype, value);
+  const DimVector strides(dst.sizes.size(), 0);
+  copy(dst, {number.view.data, dst.dtype, dst.sizes, strides, dst.numel, true, DeviceType::kCPU});
 }
 
 }  // namespace taeda::cuda

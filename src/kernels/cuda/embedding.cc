@@ -1,9 +1,10 @@
 // embedding: rows of a table by indices, and the gradient (text/index.cuh).
 #include "kernels/copy.h"
-#include "kernels/cpu/pointwise/loop.h"
 #include "kernels/cuda/indexed.h"
+#include "kernels/cuda/number.h"
 #include "kernels/cuda/pointwise.h"
 #include "kernels/cuda/workspace.h"
+#include "kernels/product.h"
 
 namespace taeda::cuda {
 namespace {
@@ -31,19 +32,15 @@ struct RowsOf {
 // A dense tensor of a device for as long as a launch needs it.
 struct Temporary {
   Temporary(Device device, DType type, IntSpan shape)
-      : sizes(shape), memory(device, std::max<int64_t>(1, product(shape)) * item_size(type)) {
+      : sizes(shape),
+        memory(device, std::max<int64_t>(1, kernels::product(shape)) * item_size(type)) {
     int64_t stride = 1;
     strides = sizes;
     for (size_t d = sizes.size(); d-- > 0; stride *= sizes[d]) strides[d] = stride;
-    view = {memory.data(), type, sizes, strides, product(shape), true, device};
+    view = {memory.data(), type, sizes, strides, kernels::product(shape), true, device};
   }
   Temporary(const Temporary&) = delete;
   Temporary& operator=(const Temporary&) = delete;
-  static int64_t product(IntSpan sizes) {
-    int64_t n = 1;
-    for (const int64_t s : sizes) n *= s;
-    return n;
-  }
 
   DimVector sizes, strides;
   Workspace memory;
@@ -80,14 +77,12 @@ void embedding_backward(const View& gw, const View& gy, const View& indices, int
   if (by_frequency) {
     const Temporary times(gw.device, compute, {{rows}});
     kernels::fill(times.view, Scalar(0.0));
-    alignas(16) char bytes[16];
-    const View number{bytes, compute, {}, {}, 1, true, DeviceType::kCPU};
-    cpu::fill(number, Scalar(1.0));
+    const Number number(compute, Scalar(1.0));
     Indexed named{times.view, vector, vector, 0, kSelectMessage};
     named.skipped = padding_idx;
-    write_indexed(named, Combine::kSum, &number);
+    write_indexed(named, Combine::kSum, &number.view);
     const DimVector none{0}, across{1, 0};
-    const View ones{bytes, compute, times.sizes, none, rows, true, DeviceType::kCPU};
+    const View ones{number.view.data, compute, times.sizes, none, rows, true, DeviceType::kCPU};
     const Loop maximum{"maximum", 0, false}, divide{"div", 0, false};
     const View counted[] = {times.view, ones};
     pointwise({maximum, compute, compute, nullptr}, times.view, counted);

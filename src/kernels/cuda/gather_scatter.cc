@@ -1,20 +1,10 @@
 // gather, scatter, scatter_add and scatter with reductions (text/index.cuh).
 #include "kernels/cpu/index/index_common.h"
-#include "kernels/cpu/pointwise/loop.h"
 #include "kernels/cuda/indexed.h"
+#include "kernels/cuda/number.h"
 
 namespace taeda::cuda {
 namespace {
-
-// One element on the host, of a dtype.
-struct Number {
-  Number(DType type, const Scalar& value) {
-    view = {bytes, type, {}, {}, 1, true, DeviceType::kCPU};
-    cpu::fill(view, value);
-  }
-  alignas(16) char bytes[16];
-  View view;
-};
 
 Combine combine_named(std::string_view name) {
   if (name == "sum" || name == "mean" || name == "add") return Combine::kSum;

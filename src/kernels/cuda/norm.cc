@@ -7,6 +7,7 @@
 #include "kernels/copy.h"
 #include "kernels/cuda/kernel_name.h"
 #include "kernels/cuda/rows.h"
+#include "kernels/product.h"
 
 namespace taeda::cuda {
 namespace {
@@ -71,11 +72,6 @@ void norm_sums(SumsPlan& plan, device::NormSumsArgs& args, const View& x, Access
 
 namespace {
 
-int64_t product(IntSpan sizes) {
-  int64_t n = 1;
-  for (const int64_t s : sizes) n *= s;
-  return n;
-}
 void zero(const View& v) {
   if (v.present && v.numel) kernels::fill(v, Scalar(0.0));
 }
@@ -85,7 +81,7 @@ struct RowShape {
   int64_t rows, n, groups, per_group, positions;
 };
 RowShape layer_shape(const View& x, IntSpan normalized) {
-  const int64_t n = product(normalized);
+  const int64_t n = kernels::product(normalized);
   return {x.numel / n, n, 1, n, 1};
 }
 RowShape group_shape(const View& x, int64_t groups) {

@@ -16,6 +16,7 @@
 #include "kernels/cpu/rows/moments.h"
 #include "kernels/cpu/rows/row_buffer.h"
 #include "kernels/cpu/rows/rows.h"
+#include "kernels/product.h"
 
 namespace taeda::cpu {
 namespace {
@@ -199,11 +200,6 @@ void group_norm_gradient(const View& gx, const View& gw, const View& gb, const V
   store_sums(gb, sums.get() + channels, parts, 2 * channels, channels);
 }
 
-int64_t product(IntSpan sizes) {
-  int64_t n = 1;
-  for (int64_t s : sizes) n *= s;
-  return n;
-}
 void zero(const View& v) {
   if (v.numel) std::memset(v.data, 0, static_cast<size_t>(v.numel * item_size(v.dtype)));
 }
@@ -212,7 +208,7 @@ void zero(const View& v) {
 
 void layer_norm(const View& out, const View& mean, const View& rstd, const View& input,
                 IntSpan normalized_shape, const View& weight, const View& bias, double eps) {
-  const int64_t n = product(normalized_shape);
+  const int64_t n = kernels::product(normalized_shape);
   if (input.numel == 0) return zero(mean), zero(rstd);
   with_wide_floating(input.dtype, [&](auto t) {
     layer_norm_forward<decltype(t)>(out, mean, rstd, input, weight, bias, n, eps);
@@ -224,7 +220,7 @@ void layer_norm_backward(const View& gx, const View& gw, const View& gb, const V
   if (input.numel == 0) return zero(gw), zero(gb);
   with_wide_floating(input.dtype, [&](auto t) {
     layer_norm_gradient<decltype(t)>(gx, gw, gb, gy, input, mean, rstd, weight,
-                                     product(normalized_shape));
+                                     kernels::product(normalized_shape));
   });
 }
 void group_norm(const View& out, const View& mean, const View& rstd, const View& input,
