@@ -172,21 +172,10 @@ for _schema, _function in _SCHEMAS.items():
     new(_schema)(_function)
 
 
-def _cast(dtype: Any) -> Callable[..., Tensor]:
-    return lambda x, non_blocking=False: x.to(dtype, non_blocking=non_blocking)
-
-
-for _name, _dtype in {
-    "Byte": taeda.uint8,
-    "Char": taeda.int8,
-    "Double": taeda.float64,
-    "Float": taeda.float32,
-    "Half": taeda.float16,
-    "Int": taeda.int32,
-    "Long": taeda.int64,
-    "Short": taeda.int16,
-}.items():
-    new(f"_cast_{_name}(Tensor self, bool non_blocking=False) -> Tensor")(_cast(_dtype))
+for _name in private.CASTS:
+    new(f"_cast_{_name}(Tensor self, bool non_blocking=False) -> Tensor")(
+        getattr(private, f"_cast_{_name}")
+    )
 
 for _name, _bitwise in {
     "and": taeda.bitwise_and,

@@ -21,7 +21,7 @@ OPERATORS = frozenset(
     _weight_norm_interface
     """.split()
 )
-_CASTS = {
+CASTS = {
     "Byte": torch.uint8,
     "Char": torch.int8,
     "Double": torch.float64,
@@ -42,7 +42,7 @@ def _cast(name: str, dtype: Any) -> Any:
     return cast
 
 
-globals().update({f"_cast_{name}": _cast(name, dtype) for name, dtype in _CASTS.items()})
+globals().update({f"_cast_{name}": _cast(name, dtype) for name, dtype in CASTS.items()})
 
 
 def _symbolic(name: str) -> Any:
@@ -231,7 +231,7 @@ _tensor_classes = set(_dtypes.TENSOR_TYPES.values())
 
 NAMES = frozenset(
     {name for name in globals() if name.startswith("_") and not name.startswith("__")}
-    - {"_CASTS", "_cast", "_symbolic", "_validate", "_kind", "_name", "_dtypes"}
+    - {"CASTS", "_cast", "_symbolic", "_validate", "_kind", "_name", "_dtypes"}
 )
 
 
