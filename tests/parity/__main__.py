@@ -7,6 +7,7 @@ python -m tests.parity --only linalg.svd --dtype float32 --sample 3 --mode gradi
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 import time
 from pathlib import Path
@@ -28,6 +29,11 @@ def parse() -> argparse.Namespace:
     parser.add_argument(
         "--write", type=Path, help="the results as JSON; with --only, they replace those in it"
     )
+    parser.add_argument(
+        "--again",
+        type=Path,
+        help="a log: make only the calls that differed; with --write, what agrees now counts so",
+    )
     parser.add_argument("--log", type=Path, help="each finding as it comes")
     parser.add_argument("--all", action="store_true", help="print what has a reason, too")
     return parser.parse_args()
@@ -46,6 +52,10 @@ def wanted(args: argparse.Namespace, tasks: list[Task]) -> list[Task]:
 
 def run(args: argparse.Namespace) -> runner.Results:
     results = runner.Results(log=open(args.log, "w") if args.log else None)
+    if args.again:
+        tasks = [t for t in plan.again(args.again.read_text()) if re.fullmatch(args.only or ".*", t.title)]
+        runner.run(tasks, results, args.processes)
+        return results
     end = time.time() + 60 * args.minutes
     for number, tasks in enumerate(plan.rounds(args.seed, args.only)):
         tasks = wanted(args, tasks)
@@ -66,9 +76,13 @@ def main() -> int:
     args = parse()
     begin = time.time()
     results = run(args)
-    status = report.show(results, show_all=args.all, complete=not args.only and not args.mode)
+    complete = not (args.only or args.mode or args.again)
+    status = report.show(results, show_all=args.all, complete=complete)
     print(f"{time.time() - begin:.0f} s")
-    if args.write:
+    if args.write and args.again:
+        log, before = args.again.read_text(), args.write.read_text()
+        args.write.write_text(report.corrected(results, log, before))
+    elif args.write:
         before = args.write.read_text() if args.only and args.write.exists() else ""
         args.write.write_text(report.compact(results, before))
     return status

@@ -47,6 +47,7 @@ class Task:
     dtype: str
     start: int
     count: int
+    modes: tuple[str, ...] = ()  # all where it is empty
 
     def calls(self) -> Iterator[cases.Call]:
         kind = KINDS[self.kind]
@@ -73,7 +74,7 @@ def run_task(number: int, task: Task, done: int, mode: str, tell: Callable[..., 
     samples: set[int] = set()
     for n, call in enumerate(islice(task.calls(), done, None), done):
         samples.add(call.sample)
-        if mode and call.mode != mode:
+        if (mode and call.mode != mode) or (task.modes and call.mode not in task.modes):
             continue
 
         def announce(who: str, n: int = n, call: cases.Call = call) -> None:

@@ -45,12 +45,34 @@ def to_torch(tensor: Any) -> torch.Tensor:
     return torch.from_dlpack(plain).clone()
 
 
-class Copies:
-    """Copies objects with tensors for "torch" or "taeda"; `double` raises their precision."""
+class Moved:
+    """Changes each number by `units` of the relative spacing of its dtype's numbers, up or down by
+    a draw that is the same for all `units`. Zeros and integers stay."""
 
-    def __init__(self, library: str, double: bool = False, grad: bool = True) -> None:
+    def __init__(self, dtype: torch.dtype, units: float, seed: int) -> None:
+        self.dtype, self.units = dtype, units
+        self.generator = torch.Generator().manual_seed(seed)
+
+    def __call__(self, tensor: torch.Tensor, dtype: torch.dtype | None = None) -> torch.Tensor:
+        """`tensor` changed, whose numbers were those of `dtype`, or of the call's."""
+        dtype = dtype or self.dtype
+        if not (dtype.is_floating_point or dtype.is_complex):
+            return tensor
+        parts = torch.view_as_real(tensor) if tensor.is_complex() else tensor
+        signs = torch.randint(0, 2, parts.shape, generator=self.generator) * 2 - 1
+        parts = parts * (1 + self.units * torch.finfo(dtype).eps * signs)
+        return torch.view_as_complex(parts) if tensor.is_complex() else parts
+
+
+class Copies:
+    """Copies objects with tensors for "torch" or "taeda"; `double` raises their precision, and
+    `moved` then changes the values a little."""
+
+    def __init__(
+        self, library: str, double: bool = False, grad: bool = True, moved: Moved | None = None
+    ) -> None:
         self.taeda = library == "taeda"
-        self.double, self.grad = double, grad
+        self.double, self.grad, self.moved = double, grad, moved
         self._storages: dict[tuple[int, torch.dtype], Any] = {}
         self._tensors: dict[int, Any] = {}
 
@@ -101,7 +123,10 @@ class Copies:
         key = (plain.untyped_storage()._cdata, plain.dtype)
         if key not in self._storages:
             whole = torch.empty(0, dtype=plain.dtype).set_(plain.untyped_storage())
-            whole = whole.to(DOUBLE.get(plain.dtype, plain.dtype)) if self.double else whole
+            if self.double:
+                given = whole.dtype
+                whole = whole.to(DOUBLE.get(given, given))
+                whole = self.moved(whole, given) if self.moved else whole
             self._storages[key] = to_taeda(whole) if self.taeda else whole.clone()
         return self._storages[key]
 

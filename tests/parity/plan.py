@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from tests.parity import databases
@@ -35,6 +36,26 @@ def everything(start: int, count: int, only: str = "") -> Iterator[Task]:
                 continue
             for dtype in dtypes(kind, info):
                 yield Task(kind, entry, title, dtype, start, samples)
+
+
+def again(log: str) -> list[Task]:
+    """The calls of which the log of an earlier run says that they differed."""
+    modes: dict[tuple[bool, str, str, int], set[str]] = {}
+    for line in log.splitlines():
+        title, aspect, dtype, sample, _ = line.split("\t", 4)
+        mode, _, kind = aspect.rpartition(" ")
+        if kind != "words":
+            key = mode == "error", title, dtype, int(sample)
+            modes.setdefault(key, set()).add(mode)
+    by_title: dict[str, list[Task]] = {}
+    for task in everything(0, 1):
+        by_title.setdefault(task.title, []).append(task)
+    return [
+        replace(task, start=sample, count=1, modes=tuple(sorted(modes[error, title, dtype, sample])))
+        for error, title, dtype, sample in sorted(modes)
+        for task in by_title.get(title, ())
+        if (task.kind == "error") == error and task.dtype == dtype
+    ]
 
 
 def rounds(seed: int, only: str = "") -> Iterator[list[Task]]:

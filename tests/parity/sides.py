@@ -21,19 +21,26 @@ class Side:
     """One library, one operator, one sample. `tensor` is the library's class of tensors."""
 
     def __init__(
-        self, library: str, info: Any, sample: Any, grad: bool = False, double: bool = False
+        self,
+        library: str,
+        info: Any,
+        sample: Any,
+        grad: bool = False,
+        double: bool = False,
+        moved: mirror.Moved | None = None,
     ) -> None:
         self.info, self.sample, self.grad, self.double = info, sample, grad, double
         self.taeda = library == "taeda"
         self.lib: Any = taeda if self.taeda else torch
         self.tensor: type = self.lib.Tensor
         self.seed = 0
+        self.moved = moved
         self.refresh()
 
     def refresh(self) -> None:
         """New copies of all arguments, and the generator's first numbers."""
         library = "taeda" if self.taeda else "torch"
-        self.copies = mirror.Copies(library, self.double, self.grad)
+        self.copies = mirror.Copies(library, self.double, self.grad, self.moved)
         self.reseed()
 
     def reseed(self) -> None:
@@ -76,6 +83,7 @@ class Side:
             # Rounded to the sample's precision, also where it is computed in double.
             single = torch.complex64 if complex_ else torch.bfloat16
             value = value.to(single).to(getattr(torch, str(like.dtype).split(".")[1]))
+            value = self.moved(value) if self.moved else value
             made.append(mirror.to_taeda(value) if self.taeda else value)
         return made
 

@@ -78,25 +78,38 @@ class StableSide(Side):
         return None if given is None else STABLE[self.info.name]
 
 
+def _stacked(results: list[Any]) -> Any:
+    """The results of samples as one: tensors stacked, in nested tuples and lists too."""
+    if isinstance(results[0], torch.Tensor):
+        return torch.stack(results)
+    if isinstance(results[0], (tuple, list)):
+        return [_stacked(list(parts)) for parts in zip(*results, strict=True)]
+    return results[0]
+
+
 def _loop(function: Callable[..., Any], in_dims: int) -> Callable[..., Any]:
     """vmap as a loop over the samples."""
 
     def run(*stacked: torch.Tensor) -> Any:
         samples = zip(*(tensor.unbind(in_dims) for tensor in stacked), strict=True)
-        return torch.stack([function(*one) for one in samples])
+        return _stacked([function(*one) for one in samples])
 
     return run
 
 
-class ReferenceSide(Side):
+class LoopSide(Side):
+    """PyTorch, where vmap is the loop over the samples that it stands for."""
+
+    def own(self, value: Any) -> Any:
+        return _loop if value is torch.vmap else super().own(value)
+
+
+class ReferenceSide(LoopSide):
     """The database's own reference, in double precision."""
 
     def variant(self, name: str) -> Callable[..., Any] | None:
         given = super().variant(name)
         return None if given is None else self._reference
-
-    def own(self, value: Any) -> Any:
-        return _loop if value is torch.vmap else super().own(value)
 
     def _reference(self, x: torch.Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Any:
         values = self.info.ref(x.detach().double().numpy(), *args, **kwargs)

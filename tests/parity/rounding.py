@@ -1,0 +1,66 @@
+"""What rounding the inputs does to a derivative, in double precision.
+
+A derivative computed in half or single precision cannot be nearer to the exact one than what the
+last bit of its inputs decides: next to a cancellation nothing of it may be left. So PyTorch's
+derivative in double precision is taken again with every number of the inputs and of the cotangents
+or tangents changed by one unit of its dtype, up or down by draws. The largest change of an element,
+a few times over, is how far from the exact element a value may be that rounds at other steps.
+
+Where an element does not follow its inputs smoothly, as at a tie or a jump, it has to be exact: its
+change would not become smaller with that of the inputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from tests.parity import mirror
+from tests.parity.differences import Estimate
+from tests.parity.sides import Side
+
+DRAWS = 6
+UNITS = (1.0, 1 / 16)
+ALLOWED = 4.0  # times the largest change
+
+
+def _leaves(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, (tuple, list)) else [value]
+
+
+def _distance(a: Any, b: torch.Tensor) -> torch.Tensor:
+    """By element; without end where there is no number, or no tensor."""
+    if not isinstance(a, torch.Tensor) or a.shape != b.shape:
+        return torch.full(b.shape, torch.inf, dtype=torch.float64)
+    distance = torch.where(a == b, 0.0, (a - b).abs())
+    return distance.nan_to_num(torch.inf, torch.inf).double()
+
+
+def _doubt(exact: torch.Tensor, moved: list[list[Any]]) -> torch.Tensor:
+    """Of an element, by its values at UNITS in each draw."""
+    zeros = torch.zeros(exact.shape, dtype=torch.float64)
+    largest, smooth = zeros, torch.ones_like(zeros, dtype=torch.bool)
+    for draw in moved:
+        coarse, fine = (_distance(value, exact) for value in draw)
+        largest = torch.maximum(largest, coarse)
+        smooth &= fine <= coarse / 4
+    return torch.where(smooth & largest.isfinite(), ALLOWED * largest, zeros)
+
+
+def derivative(
+    run: Callable[[Side], Any], side: Callable[..., Side], dtype: torch.dtype
+) -> list[Any]:
+    """What `run` returns in double precision, with the doubt that inputs in `dtype` leave."""
+
+    def at(units: float, seed: int) -> list[Any]:
+        return _leaves(run(side("torch", True, mirror.Moved(dtype, units, seed))))
+
+    exact = _leaves(run(side("torch", True)))
+    moved = [[at(units, seed) for units in UNITS] for seed in range(DRAWS)]
+    return [
+        Estimate(value, _doubt(value, [[of[i] for of in draw] for draw in moved]))
+        if isinstance(value, torch.Tensor) and (value.is_floating_point() or value.is_complex())
+        else value
+        for i, value in enumerate(exact)
+    ]
