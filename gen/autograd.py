@@ -185,9 +185,10 @@ def _names_in_rule(op: Op) -> set[str]:
     """What the tangent is computed from: NAME for an argument's values, NAME_t for its tangent."""
     if op.jvp == "linear" or op.view:
         return set()
-    if isinstance(op.jvp, dict):
-        return set().union(*map(reads, op.jvp.values()))
-    texts = [*(text for _, text in op.gradient_groups), *op.dual_grad.values()]
+    given = op.jvp if isinstance(op.jvp, dict) else {}
+    if given and not given.keys() <= {name for names, _ in op.gradient_groups for name in names}:
+        return set().union(*map(reads, given.values()))
+    texts = [given.get(n[0], text) for n, text in op.gradient_groups] + [*op.dual_grad.values()]
     return {f"{name}_t" for name in op.differentiated}.union(*map(reads, texts))
 
 
@@ -200,7 +201,7 @@ def _tangents(op: Op, table: Table) -> dict[str, list[str]]:
         env[a.name] = Value(f"{a.name}_p" if copied else a.name, a.expr_type)
         if a in op.sig.tensors:
             env[f"{a.name}_t"] = Value(f"{a.name}_t", a.expr_type)
-    if isinstance(op.jvp, dict):
+    if isinstance(op.jvp, dict) and op.jvp.keys() <= results.keys():
         return {results[name]: _formula(op, env, table, rule) for name, rule in op.jvp.items()}
     if op.jvp == "none" or len(results) > 1 or (op.returns_list and not op.view):
         return {}
@@ -239,12 +240,12 @@ def _diagonal(op: Op, env: dict[str, Value], table: Table) -> list[str]:
     """Each gradient formula with the tangent in the gradient's place.
 
     For a function of z with the derivative d the gradient is gy * d.conj(), the tangent t * d: the
-    formula between two conjugations. For a function of z.conj() both are the formula as it stands.
+    formula, or that in ``jvp``, between conjugations; for a function of z.conj() as it stands.
     """
     t = table.translator(op, "jvp of ", env | {"gy": Value("gy", "T")})
     lines = [GUARD]
     for (name, *_), text in op.gradient_groups:
-        value = t.expression(text)
+        value = t.expression(op.jvp.get(name, text) if op.jvp else text)
         if op.dual_grad:
             value = one_pass(op, value, t.expression(op.dual_grad[name]), t)
         conjugate = "" if name in op.antiholomorphic else "autograd::conjugate"

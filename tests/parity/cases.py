@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import islice
 from typing import Any
 
 import torch
-from tests.parity import databases, derivatives, differences, judge, modes, rounding, truths
+from tests.parity import databases, definitions, derivatives, differences, judge, modes, rounding, truths
 from tests.parity.mirror import Moved
 from tests.parity.sides import Side
 from tests.parity.translate import Missing, NotMirrored
@@ -80,6 +81,8 @@ def skipped(call: Call, theirs: judge.Outcome) -> bool:
 def compare(call: Call, theirs: judge.Outcome, ours: judge.Outcome) -> judge.Findings:
     if isinstance(ours.error, Missing):
         return [("missing", str(ours.error))]
+    if isinstance(ours.error, modes.NotApplicable) and call.rules.zeros and _empty(theirs.value):
+        return []  # there is nothing to differentiate by
     if theirs.error is not None or ours.error is not None:
         found = judge.errors(theirs, ours)
         text = str(ours.error)
@@ -88,12 +91,35 @@ def compare(call: Call, theirs: judge.Outcome, ours: judge.Outcome) -> judge.Fin
         return found
     exact = lambda: call.theirs(double=True).value  # noqa: E731
     found = judge.values(ours.value, theirs.value, exact, call.rules)
+    if found and all(kind == "dtype" for kind, _ in found) and call.mode == "forward":
+        theirs.value = _of_their_dtypes(call, theirs.value)
+        found = judge.values(ours.value, theirs.value, exact, call.rules)
     doubted = ("value", "structure") if call.rules.zeros else ("value",)
-    if found and all(kind in doubted for kind, _ in found) and _confirmed(call, ours.value):
-        return []
+    if found and all(kind in doubted for kind, _ in found):
+        found = [] if _confirmed(call, ours.value, theirs.value) else found
     if found and call.mode == "vmap" and _as_a_loop(call, ours.value):
         return []
     return found
+
+
+def _empty(value: Any) -> bool:
+    return all(leaf is None or not leaf.numel() for leaf in judge.flat(value))
+
+
+def _of_their_dtypes(call: Call, tangents: list[Any]) -> list[Any]:
+    """PyTorch's tangents in the dtypes of their tensors, as make_dual() demands them."""
+    dtypes = derivatives.dtypes_of_duals(call.side("torch"))
+    return [t if t is None else t.to(d) for t, d in zip(tangents, dtypes, strict=True)]
+
+
+def _confirmed(call: Call, value: Any, theirs: Any) -> bool:
+    """Whether other opinions than PyTorch's are what taeda says."""
+    said = (judge.observe(opinion) for opinion in call.opinions)
+    truths = (outcome.value for outcome in said if outcome.error is None)
+    if call.mode in DERIVATIVES:
+        exact = call.theirs(double=True).value
+        return judge.united(value, theirs, exact, truths, call.rules)
+    return any(judge.agrees(value, truth, call.rules) for truth in truths)
 
 
 def _as_a_loop(call: Call, value: Any) -> bool:
@@ -102,15 +128,6 @@ def _as_a_loop(call: Call, value: Any) -> bool:
     outcome = judge.observe(loop)
     exact = lambda: judge.observe(lambda: loop(True)).value  # noqa: E731
     return outcome.error is None and not judge.values(value, outcome.value, exact, call.rules)
-
-
-def _confirmed(call: Call, value: Any) -> bool:
-    """Whether another opinion than PyTorch's is what taeda says."""
-    for opinion in call.opinions:
-        outcome = judge.observe(opinion)
-        if outcome.error is None and judge.agrees(value, outcome.value, call.rules):
-            return True
-    return False
 
 
 def _modes(info: Any, dtype: torch.dtype) -> Iterator[tuple[str, Mode]]:
@@ -152,10 +169,17 @@ def _opinions(
     for kind in truths.references(info, dtype, name):
         side = _side_of(info, sample, mode.grad, seed, kind)
         yield lambda side=side, double=kind is truths.ReferenceSide: mode.run(side("torch", double))
-    if name in DERIVATIVES:
-        side = _side_of(info, sample, True, seed)
-        yield lambda: rounding.derivative(mode.run, side, dtype)
-        yield lambda: differences.derivative(name, side("torch", double=True))
+    if name not in DERIVATIVES:
+        return
+    side = _side_of(info, sample, True, seed)
+    yield lambda: rounding.derivative(mode.run, side, dtype)
+    if name == "forward":
+        yield lambda: rounding.derivative(derivatives.forward_by_reverse, side, dtype)
+    if info.name in definitions.DEFINITIONS:
+        by_parts = _side_of(info, sample, True, seed, definitions.DefinedSide)
+        yield lambda: rounding.derivative(mode.run, by_parts, dtype)
+    yield lambda: differences.derivative(name, side("torch", double=True))
+    yield lambda: rounding.derivative(partial(differences.derivative, name), side, dtype)
 
 
 def error_calls(info: Any, dtype: Any, start: int, count: int) -> Iterator[Call]:

@@ -90,3 +90,24 @@ def forward_over_reverse(side: Side) -> Any:
             outputs, duals, cotangents, create_graph=True, allow_unused=True
         )
         return _tangents(side, [grad for grad in first if grad is not None])
+
+
+def forward_by_reverse(side: Side) -> Any:
+    """The tangents of forward mode as the derivatives of the gradients by their cotangents."""
+    leaves, outputs = _recorded(side)
+    tangents = side.random(leaves, "tangent")
+    cotangents = [side.lib.zeros_like(output, requires_grad=True) for output in outputs]
+    first = side.lib.autograd.grad(
+        outputs, leaves, cotangents, create_graph=True, allow_unused=True
+    )
+    kept = [(g, t) for g, t in zip(first, tangents, strict=True) if g is not None]
+    return side.lib.autograd.grad(
+        [g for g, _ in kept], cotangents, [t for _, t in kept], allow_unused=True
+    )
+
+
+def dtypes_of_duals(side: Side) -> Any:
+    """The dtypes of the results that forward mode gives tangents: theirs must be the same."""
+    with side.forward_ad.dual_level():
+        arguments, _ = _duals(side, detach=True)
+        return [value.dtype for value in _floating(_applied(side, arguments))]

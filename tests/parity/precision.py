@@ -56,24 +56,38 @@ def close(ours: torch.Tensor, theirs: torch.Tensor) -> bool:
     return torch.allclose(wide(ours), wide(theirs), relative, absolute, equal_nan=True)
 
 
+def _close_elements(ours: torch.Tensor, theirs: torch.Tensor) -> torch.Tensor:
+    relative, absolute, _ = TOLERANCE[ours.dtype]
+    return torch.isclose(wide(ours), wide(theirs), relative, absolute, equal_nan=True)
+
+
 def right(ours: torch.Tensor, truth: torch.Tensor, doubt: torch.Tensor | None = None) -> bool:
     """Whether each element is that of an answer in double precision, which may be off by `doubt`,
     or the same integer."""
     if ours.dtype not in TOLERANCE or not (truth.is_floating_point() or truth.is_complex()):
         return torch.equal(ours, truth)
+    return bool(right_elements(ours, truth, doubt).all())
+
+
+def right_elements(
+    ours: torch.Tensor, truth: torch.Tensor, doubt: torch.Tensor | None = None
+) -> torch.Tensor:
     truth = truth.to(ours.dtype)  # overflows as a result of that dtype would
-    if doubt is None or close(ours, truth):
-        return close(ours, truth)
-    relative, absolute, _ = TOLERANCE[ours.dtype]
-    limit = absolute + relative * wide(truth).abs() + doubt
-    return bool((errors_of(ours, truth) <= limit).all())
+    found = _close_elements(ours, truth)
+    if doubt is not None:
+        relative, absolute, of_largest = TOLERANCE[ours.dtype]
+        limit = absolute + relative * wide(truth).abs() + of_largest * scale(wide(truth)) + doubt
+        found |= (errors_of(ours, truth) <= limit) & ~wide(truth).isnan()
+    return found
 
 
 def nearer(ours: torch.Tensor, theirs: torch.Tensor, exact: Any) -> bool:
     """Whether each element is about as near to the exact answer as PyTorch's elements are, or near
     PyTorch's. Without an exact answer PyTorch's stands for it."""
-    if ours.dtype not in TOLERANCE:
-        return False
+    return ours.dtype in TOLERANCE and bool(nearer_elements(ours, theirs, exact).all())
+
+
+def nearer_elements(ours: torch.Tensor, theirs: torch.Tensor, exact: Any) -> torch.Tensor:
     if not isinstance(exact, torch.Tensor) or exact.shape != ours.shape:
         exact = theirs
     relative, absolute, of_largest = TOLERANCE[ours.dtype]
@@ -82,9 +96,9 @@ def nearer(ours: torch.Tensor, theirs: torch.Tensor, exact: Any) -> bool:
     own, pytorch = errors_of(ours, exact), errors_of(theirs, exact)
     limit = absolute + relative * magnitude + of_largest * scale(wide(exact))
     limit += WORSE * scale(pytorch)
-    close_by = torch.isclose(wide(ours), wide(theirs), relative, absolute, equal_nan=True)
+    close_by = _close_elements(ours, theirs)
     # Where PyTorch's is infinitely far off, as after an overflow on the way, so may ours be.
-    return bool((close_by | (own <= limit) | (pytorch.isinf() & own.isinf())).all())
+    return close_by | (own <= limit) | (pytorch.isinf() & own.isinf())
 
 
 def first_difference(ours: torch.Tensor, theirs: torch.Tensor) -> str:

@@ -39,13 +39,11 @@ def _distance(a: Any, b: torch.Tensor) -> torch.Tensor:
 
 def _doubt(exact: torch.Tensor, moved: list[list[Any]]) -> torch.Tensor:
     """Of an element, by its values at UNITS in each draw."""
-    zeros = torch.zeros(exact.shape, dtype=torch.float64)
-    largest, smooth = zeros, torch.ones_like(zeros, dtype=torch.bool)
-    for draw in moved:
-        coarse, fine = (_distance(value, exact) for value in draw)
-        largest = torch.maximum(largest, coarse)
-        smooth &= fine <= coarse / 4
-    return torch.where(smooth & largest.isfinite(), ALLOWED * largest, zeros)
+    coarse, fine = (
+        torch.stack([_distance(draw[k], exact) for draw in moved]).amax(0) for k in range(2)
+    )
+    smooth = (fine <= coarse / 4) & coarse.isfinite()
+    return torch.where(smooth, ALLOWED * coarse, 0.0)
 
 
 def derivative(
@@ -58,9 +56,13 @@ def derivative(
 
     exact = _leaves(run(side("torch", True)))
     moved = [[at(units, seed) for units in UNITS] for seed in range(DRAWS)]
-    return [
-        Estimate(value, _doubt(value, [[of[i] for of in draw] for draw in moved]))
-        if isinstance(value, torch.Tensor) and (value.is_floating_point() or value.is_complex())
-        else value
-        for i, value in enumerate(exact)
-    ]
+    found: list[Any] = []
+    for i, value in enumerate(exact):
+        given = getattr(value, "value", value)
+        if isinstance(given, torch.Tensor) and (given.is_floating_point() or given.is_complex()):
+            draws = [[getattr(of[i], "value", of[i]) for of in draw] for draw in moved]
+            doubt = _doubt(given.detach(), draws) + getattr(value, "doubt", 0.0)
+            found.append(Estimate(given.detach(), doubt))
+        else:
+            found.append(value)
+    return found

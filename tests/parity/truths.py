@@ -116,10 +116,21 @@ class ReferenceSide(LoopSide):
         return _into(out, torch.as_tensor(values, dtype=torch.float64))
 
 
+class FunctionSide(Side):
+    """PyTorch, where out= gets what the function returns without it."""
+
+    def variant(self, name: str) -> Callable[..., Any] | None:
+        given = super().variant(name)
+        assert given is not None
+        return lambda *args, out=None, **kwargs: _into(out, given(*args, **kwargs))
+
+
 def references(info: Any, dtype: torch.dtype, mode: str) -> Iterator[type[Side]]:
     """The sides whose values count beside PyTorch's."""
     if info.name in STABLE:
         yield StableSide
+    if mode in ("out", "out strided", "out resized"):
+        yield FunctionSide
     unary = hasattr(info, "sample_kwargs") and getattr(info, "ref", None) is not None
     if unary and not dtype.is_complex and mode in ("function", "method", "vmap"):
         yield ReferenceSide

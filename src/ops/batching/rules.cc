@@ -4,6 +4,7 @@
 
 #include "core/host_copy.h"
 #include "op/arange.h"
+#include "op/cat.h"
 #include "op/empty.h"
 #include "op/movedim.h"
 #include "op/reshape.h"
@@ -210,7 +211,10 @@ namespace {
 int64_t dims_of_first(const Stack& stack) {
   for (const Value& value : stack) {
     if (value.is_tensor()) return value.tensor().dim();
-    if (value.is_tensors()) return value.tensors().empty() ? 0 : value.tensors()[0].dim();
+    if (!value.is_tensors()) continue;
+    int64_t dims = 0;
+    for (const Tensor& t : value.tensors()) dims = std::max(dims, t.dim());
+    return dims;
   }
   return 0;
 }
@@ -278,7 +282,9 @@ class Shift {
 
   // A result with the dimensions that a sample's has.
   Tensor restore(const Tensor& result) const {
-    if (lifts() && result.numel() == call_.size() && result.dim() > 1)
+    const int index = call_.op.schema().find("index");  // has as many dimensions as the result
+    const bool vector = index >= 0 && call_.tensor(static_cast<size_t>(index)).dim() > 0;
+    if (lifts() && result.numel() == call_.size() && result.dim() > 1 && !vector)
       return op::select(result, 1, 0);
     if (!flattens_ || !keeps_) return result;
     return pad_dims(op::reshape(result, {call_.size()}), ndim_);
@@ -338,6 +344,20 @@ void otherwise(Call& call) {
 }  // namespace
 
 void leading(Call& call) { run_leading(call, Others::kExpand); }
+
+// An empty vector goes with tensors of any dimensions, as it does without a batch.
+void cat(Call& call) {
+  const TensorList given = call.stack[0].tensors();
+  TensorList kept;
+  for (const Tensor& t : given)
+    if (t.dim() != 1 || t.size(0) != 0) kept.push_back(t);
+  if (kept.empty() || kept.size() == given.size()) return leading(call);
+  const BelowDifferentiation below(call.level);
+  DType common = kept[0].dtype();
+  for (const Tensor& t : given) common = promote_types(common, t.dtype());
+  const Tensor joined = op::cat(kept, call.stack[1].integer());
+  call.stack = {op::to_dtype(joined, common, false, std::nullopt)};
+}
 
 void first(Call& call) {
   for (size_t i = 1; i < call.stack.size(); i++)

@@ -1,0 +1,77 @@
+"""Functions by other functions of PyTorch: what a derivative is where PyTorch's own formula errs.
+
+Some are compositions, whose derivatives are those of their parts; some are functions of one number
+with the chain of their derivatives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from tests.parity.sides import Side
+
+Chain = tuple[Callable[[torch.Tensor], torch.Tensor], ...]
+
+
+class Chained(torch.autograd.Function):
+    """The first function of a chain, each of which is the derivative of the one before it."""
+
+    @staticmethod
+    def forward(x: torch.Tensor, chain: Chain) -> torch.Tensor:
+        return chain[0](x)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        x, ctx.chain = inputs
+        ctx.save_for_backward(x)
+        ctx.save_for_forward(x)
+
+    @staticmethod
+    def backward(ctx: Any, cotangent: torch.Tensor) -> Any:
+        return cotangent * Chained.apply(ctx.saved_tensors[0], ctx.chain[1:]), None
+
+    @staticmethod
+    def jvp(ctx: Any, tangent: torch.Tensor, _: Any) -> torch.Tensor:
+        return tangent * Chained.apply(ctx.saved_tensors[0], ctx.chain[1:])
+
+
+def _chained(chain: Chain) -> Callable[..., Any]:
+    return lambda x: Chained.apply(x, chain)
+
+
+def _zeta(times: float, s: int) -> Callable[[torch.Tensor], torch.Tensor]:
+    return lambda x: times * torch.special.zeta(torch.full_like(x, s), x)
+
+
+def _grown(f: Callable[..., torch.Tensor]) -> Callable[[torch.Tensor], torch.Tensor]:
+    """exp(|x|) f(x, i0e(x), i1e(x)): what overflows does so at last."""
+    return lambda x: x.abs().exp() * f(x, torch.special.i0e(x), torch.special.i1e(x))
+
+
+_I1 = (
+    torch.special.i1,
+    _grown(lambda x, i0, i1: torch.where(x == 0, 0.5, i0 - i1 / x)),
+    _grown(lambda x, i0, i1: torch.where(x == 0, 0.0, (1 + 2 / x.square()) * i1 - i0 / x)),
+)
+
+
+def _logcumsumexp(x: torch.Tensor, dim: int) -> torch.Tensor:
+    return x.exp().cumsum(dim).log()
+
+
+DEFINITIONS: dict[str, Callable[..., Any]] = {
+    # trigamma(x) = zeta(2, x), infinite at the poles [DLMF 25.11.12]
+    "digamma": _chained((torch.digamma, _zeta(1, 2), _zeta(-2, 3), _zeta(6, 4))),
+    "logcumsumexp": _logcumsumexp,
+    "special.i1": _chained(_I1),
+}
+
+
+class DefinedSide(Side):
+    """PyTorch, with an operator's definition in its place."""
+
+    def variant(self, name: str) -> Callable[..., Any] | None:
+        given = super().variant(name)
+        return None if given is None else DEFINITIONS[self.info.name]
