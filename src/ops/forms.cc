@@ -16,7 +16,14 @@ void check_outs(const OperatorRecord& record, Tensors outs, Span<const TensorSpa
     if (!exact && !none) continue;
     if (none) check_no_internal_overlap(*out);
     const auto allowed = none ? dispatch::Overlap::kNone : dispatch::Overlap::kExact;
-    for (const TensorSpan list : inputs) dispatch::check_overlap(allowed, *out, list);
+    for (const TensorSpan list : inputs) {
+      dispatch::check_overlap(allowed, *out, list);
+      for (const Tensor& input : list)  // empty, and an input: both would grow
+        TD_CHECK(!none || !out->is_same(input) || out->numel() > 0,
+                 "unsupported operation: the input tensor cannot be the written-to tensor, which "
+                 "refer to a single memory location. Please clone() the tensor before performing "
+                 "the operation.");
+    }
   }
 }
 

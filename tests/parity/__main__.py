@@ -53,7 +53,8 @@ def wanted(args: argparse.Namespace, tasks: list[Task]) -> list[Task]:
 def run(args: argparse.Namespace) -> runner.Results:
     results = runner.Results(log=open(args.log, "w") if args.log else None)
     if args.again:
-        tasks = [t for t in plan.again(args.again.read_text()) if re.fullmatch(args.only or ".*", t.title)]
+        tasks = plan.again(args.again.read_text())
+        tasks = [task for task in tasks if re.fullmatch(args.only or ".*", task.title)]
         runner.run(tasks, results, args.processes)
         return results
     end = time.time() + 60 * args.minutes
@@ -80,8 +81,7 @@ def main() -> int:
     status = report.show(results, show_all=args.all, complete=complete)
     print(f"{time.time() - begin:.0f} s")
     if args.write and args.again:
-        log, before = args.again.read_text(), args.write.read_text()
-        args.write.write_text(report.corrected(results, log, before))
+        args.write.write_text(report.corrected(results, args.write.read_text()))
     elif args.write:
         before = args.write.read_text() if args.only and args.write.exists() else ""
         args.write.write_text(report.compact(results, before))

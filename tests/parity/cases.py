@@ -10,8 +10,17 @@ from itertools import islice
 from typing import Any
 
 import torch
-from tests.parity import databases, definitions, derivatives, differences, judge, modes, rounding, truths
-from tests.parity.mirror import Moved
+from tests.parity import (
+    databases,
+    definitions,
+    derivatives,
+    differences,
+    judge,
+    modes,
+    rounding,
+    truths,
+)
+from tests.parity.mirror import Lifted, Moved
 from tests.parity.sides import Side
 from tests.parity.translate import Missing, NotMirrored
 
@@ -43,6 +52,7 @@ MODES = {
     "forward over reverse": Mode(derivatives.forward_over_reverse, _ZEROS, grad=True, free=True),
 }
 DERIVATIVES = ("gradient", "double gradient", "forward", "forward over reverse")
+FEW_ELEMENTS = 80  # of which finite differences are taken at many inputs
 # Operators whose results, or what they are resized by, nobody has written to.
 UNDEFINED = re.compile(r"(new_)?empty(_like|_permuted|_strided)?$|resize_(as_)?$")
 
@@ -154,7 +164,10 @@ def _side_of(
     info: Any, sample: Any, grad: bool, seed: int, usual: type[Side] = Side
 ) -> Callable[..., Side]:
     def side(
-        library: str, double: bool = False, moved: Moved | None = None, kind: type[Side] = usual
+        library: str,
+        double: bool = False,
+        moved: Moved | Lifted | None = None,
+        kind: type[Side] = usual,
     ) -> Side:
         made = kind(library, info, sample, grad, double, moved)
         made.seed = seed
@@ -172,14 +185,19 @@ def _opinions(
     if name not in DERIVATIVES:
         return
     side = _side_of(info, sample, True, seed)
+    by_parts = _side_of(info, sample, True, seed, definitions.DefinedSide)
+    defined = info.name in definitions.DEFINITIONS
+    if defined:
+        yield lambda: mode.run(by_parts("torch", True))
     yield lambda: rounding.derivative(mode.run, side, dtype)
     if name == "forward":
         yield lambda: rounding.derivative(derivatives.forward_by_reverse, side, dtype)
-    if info.name in definitions.DEFINITIONS:
-        by_parts = _side_of(info, sample, True, seed, definitions.DefinedSide)
+    if defined:
         yield lambda: rounding.derivative(mode.run, by_parts, dtype)
     yield lambda: differences.derivative(name, side("torch", double=True))
-    yield lambda: rounding.derivative(partial(differences.derivative, name), side, dtype)
+    by_differences = partial(differences.derivative, name, most=FEW_ELEMENTS)
+    yield lambda: rounding.derivative(by_differences, side, dtype)
+    yield lambda: rounding.limit(mode.run, side)
 
 
 def error_calls(info: Any, dtype: Any, start: int, count: int) -> Iterator[Call]:

@@ -61,10 +61,25 @@ def _logcumsumexp(x: torch.Tensor, dim: int) -> torch.Tensor:
     return x.exp().cumsum(dim).log()
 
 
+def _masked_logaddexp(
+    x: torch.Tensor,
+    y: torch.Tensor,
+    *,
+    dtype: Any = None,
+    input_mask: Any = None,
+    other_mask: Any = None,
+) -> torch.Tensor:
+    """Of what is not masked; -inf without a derivative where both are."""
+    a, b = (torch.tensor(True) if mask is None else mask for mask in (input_mask, other_mask))
+    sums = torch.logaddexp(torch.where(a & b, x, 0.0), torch.where(a & b, y, 0.0))
+    return torch.where(a & b, sums, torch.where(a, x, torch.where(b, y, -torch.inf)))
+
+
 DEFINITIONS: dict[str, Callable[..., Any]] = {
     # trigamma(x) = zeta(2, x), infinite at the poles [DLMF 25.11.12]
     "digamma": _chained((torch.digamma, _zeta(1, 2), _zeta(-2, 3), _zeta(6, 4))),
     "logcumsumexp": _logcumsumexp,
+    "masked.logaddexp": _masked_logaddexp,
     "special.i1": _chained(_I1),
 }
 

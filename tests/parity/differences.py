@@ -217,7 +217,11 @@ MODES: dict[str, Callable[[_Function], list[Any]]] = {
 }
 
 
-def derivative(mode: str, side: Side) -> list[Estimate | None]:
-    """What `mode` returns, by finite differences; NoDerivative where they tell none."""
-    found = MODES[mode](_Function(side))
+def derivative(mode: str, side: Side, most: int = MOST_ELEMENTS) -> list[Estimate | None]:
+    """What `mode` returns, by finite differences; NoDerivative where they tell none, or where the
+    arguments have more than `most` elements."""
+    function = _Function(side)
+    if sum(x.numel() for x in function.at) > most:
+        raise NoDerivative
+    found = MODES[mode](function)
     return [None if estimate is None else estimate.checked() for estimate in found]

@@ -8,6 +8,7 @@ be exchanged for double precision on the way, for a more exact answer.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -64,12 +65,27 @@ class Moved:
         return torch.view_as_complex(parts) if tensor.is_complex() else parts
 
 
+@dataclass(frozen=True)
+class Lifted:
+    """Puts a small number in the place of each zero among an argument's, not of a tangent's."""
+
+    small: float
+
+    def __call__(self, tensor: torch.Tensor, dtype: torch.dtype | None = None) -> torch.Tensor:
+        real = dtype is not None and dtype.is_floating_point
+        return torch.where(tensor == 0, self.small, tensor) if real else tensor
+
+
 class Copies:
     """Copies objects with tensors for "torch" or "taeda"; `double` raises their precision, and
     `moved` then changes the values a little."""
 
     def __init__(
-        self, library: str, double: bool = False, grad: bool = True, moved: Moved | None = None
+        self,
+        library: str,
+        double: bool = False,
+        grad: bool = True,
+        moved: Moved | Lifted | None = None,
     ) -> None:
         self.taeda = library == "taeda"
         self.double, self.grad, self.moved = double, grad, moved

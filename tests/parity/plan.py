@@ -51,7 +51,9 @@ def again(log: str) -> list[Task]:
     for task in everything(0, 1):
         by_title.setdefault(task.title, []).append(task)
     return [
-        replace(task, start=sample, count=1, modes=tuple(sorted(modes[error, title, dtype, sample])))
+        replace(
+            task, start=sample, count=1, modes=tuple(sorted(modes[error, title, dtype, sample]))
+        )
         for error, title, dtype, sample in sorted(modes)
         for task in by_title.get(title, ())
         if (task.kind == "error") == error and task.dtype == dtype

@@ -66,3 +66,16 @@ def derivative(
         else:
             found.append(value)
     return found
+
+
+def limit(run: Callable[[Side], Any], side: Callable[..., Side]) -> list[Any]:
+    """What `run` returns as the zeros of its arguments are approached from above: at the edge of a
+    domain formulas give inf - inf or 0 * inf. NaN where two such values differ."""
+    at = [_leaves(run(side("torch", True, mirror.Lifted(small)))) for small in (1e-60, 1e-70)]
+    return [_agreed(a, b) for a, b in zip(*at, strict=True)]
+
+
+def _agreed(a: Any, b: Any) -> Any:
+    if not isinstance(a, torch.Tensor) or not (a.is_floating_point() or a.is_complex()):
+        return a
+    return torch.where(torch.isclose(a, b, 1e-9, 1e-9), a, torch.nan).detach()

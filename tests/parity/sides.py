@@ -27,7 +27,7 @@ class Side:
         sample: Any,
         grad: bool = False,
         double: bool = False,
-        moved: mirror.Moved | None = None,
+        moved: mirror.Moved | mirror.Lifted | None = None,
     ) -> None:
         self.info, self.sample, self.grad, self.double = info, sample, grad, double
         self.taeda = library == "taeda"

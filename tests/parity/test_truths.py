@@ -4,7 +4,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from tests.parity import cases, databases, differences, judge, truths  # noqa: E402
+from tests.parity import cases, databases, definitions, differences, judge, plan, report
+from tests.parity import rounding, runner, truths  # noqa: E402
 
 import taeda  # noqa: E402
 
@@ -70,3 +71,80 @@ def test_not_implemented_is_a_refusal():
     refused = judge.observe(lambda: NotImplemented)
     assert isinstance(refused.error, TypeError)
     assert not judge.errors(refused, judge.Outcome(error=TypeError("no")))
+
+
+def judged(call, wrong):
+    """The findings where taeda gives what PyTorch gives, changed by `wrong`."""
+    theirs = call.theirs()
+    values = [x if x is None else as_taeda(wrong(x.detach())) for x in judge.flat(theirs.value)]
+    return cases.compare(call, theirs, judge.Outcome(value=values))
+
+
+@pytest.mark.parametrize("mode", list(differences.MODES))
+@pytest.mark.parametrize("title", ["sin", "linalg.inv", "cumprod", "logcumsumexp"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_derivative_that_is_wrong_in_one_element_is_found(title, mode, dtype):
+    call = call_of(title, dtype, mode)
+    if call.theirs().error is not None:
+        pytest.skip("PyTorch has no such derivative")
+    by = 0.01 if dtype == torch.float32 else 0.25
+
+    def wrong(x):
+        largest = x.abs().max()
+        moved = x.clone()
+        moved.view(-1)[x.abs().argmax()] += by * largest + by
+        return moved
+
+    assert not judged(call, lambda x: x)
+    assert any(kind == "value" for kind, _ in judged(call, wrong))
+
+
+def test_rounding_leaves_no_doubt_at_a_tie():
+    side = lambda library, double=False, moved=None: _TieSide(moved)  # noqa: E731
+    found = rounding.derivative(lambda s: s.value(), side, torch.bfloat16)
+    assert found[0].doubt.tolist() == [0.0, 0.0]
+
+
+class _TieSide:
+    """A step at 1, and a constant."""
+
+    def __init__(self, moved):
+        self.moved = moved
+
+    def value(self):
+        x = torch.ones(2, dtype=torch.float64)
+        x = x if self.moved is None else self.moved(x, torch.bfloat16)
+        return [torch.where(x >= 1, 5.0, 0.0) * torch.tensor([1.0, 0.0])]
+
+
+@pytest.mark.parametrize("name, at", [("digamma", 0.7), ("special.i1", 1.3)])
+def test_definitions_have_the_derivatives_of_the_functions(name, at):
+    x = torch.tensor([at, -at / 2, 3.1], dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(definitions.DEFINITIONS[name], (x,))
+    assert torch.autograd.gradgradcheck(definitions.DEFINITIONS[name], (x,))
+
+
+def test_vmap_is_what_a_loop_gives():
+    call = call_of("sum", torch.float32, "vmap")
+    theirs = call.theirs()
+    wrong = judge.Outcome(value=as_taeda(theirs.value + 1))
+    assert cases.compare(call, theirs, wrong)
+
+
+def test_calls_made_again_count_once():
+    task = plan.again("sin\tforward value\tfloat32\t0\tsaid so")[0]
+    assert (task.title, task.dtype, task.start, task.modes) == ("sin", "float32", 0, ("forward",))
+    before = report._as_text(
+        {
+            "modes": ["forward"],
+            "operators": {"sin": "0:5/1"},
+            "mismatches": [["sin", "forward value", 1]],
+        }
+    )
+    results = runner.Results()
+    results.add(task, "forward", 0, "ok", [])
+    after = report.json.loads(report.corrected(results, before))
+    assert after["operators"] == {"sin": "0:5"} and after["mismatches"] == []
+    results.add(task, "forward", 0, "ok", [])
+    with pytest.raises(ValueError, match="more than differed"):
+        report.corrected(results, before)

@@ -26,7 +26,7 @@ def _into(out: Any, results: Any) -> Any:
     pairs = zip(out, results, strict=True) if isinstance(results, tuple) else [(out, results)]
     for tensor, result in pairs:
         if result.dtype == torch.bool:
-            torch.logical_or(result, False, out=tensor)
+            torch.logical_not(~result, out=tensor)
         else:
             torch.add(result, 0, out=tensor)
     return out

@@ -1,4 +1,5 @@
 // vmap of what selects by tensors of indices: the number of the sample becomes one more index.
+#include "core/strides.h"
 #include "op/copy_.h"
 #include "op/cumsum.h"
 #include "op/expand.h"
@@ -145,6 +146,16 @@ void index_put_(Call& call) {
     args = {args[0]};
   }
   finish(call, args);
+}
+
+// (self, mask): of a mask that all samples share.
+void masked_select(Call& call) {
+  if (call.has_batch(1)) refuse(call);
+  const BelowDifferentiation below(call.level);
+  const Tensor &self = call.tensor(0), &mask = call.tensor(1);
+  const DimVector sizes = broadcast_shapes(self.sizes(), mask.sizes());
+  const Tensor all = op::expand(self, sizes, false);
+  call.stack = {op::index(all, {op::expand(mask, sizes, false)})};
 }
 
 // (self, index): elements of all samples by their row-major indices.

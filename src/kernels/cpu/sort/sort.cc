@@ -588,7 +588,8 @@ void nanmedian_dim(const View& values, const View& indices, const View& self, in
   });
 }
 
-// The smallest of the most frequent values, and the index of its last occurrence.
+// The smallest of the most frequent values, and the index of its last occurrence in the order in
+// which std::sort leaves equal ones: PyTorch's index.
 void mode(const View& values, const View& indices, const View& self, int64_t dim, bool) {
   const int64_t n = size_along(self, dim);
   if (values.numel == 0) return;
@@ -609,7 +610,8 @@ void mode(const View& values, const View& indices, const View& self, int64_t dim
         n, [&] { return S(n); },
         [&](const auto& offset, S& s) {
           s.load(self, offset[0], lines.stride[0], false);
-          s.sort();
+          std::sort(s.pairs, s.pairs + n,
+                    [](const auto& a, const auto& b) { return a.key() < b.key(); });
           int64_t best = 0, best_length = 0, start = 0;
           in_slices(n, [&](int64_t begin, int64_t end) {
             for (int64_t i = begin; i < end; i++) {
