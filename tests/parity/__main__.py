@@ -52,12 +52,12 @@ def wanted(args: argparse.Namespace, tasks: list[Task]) -> list[Task]:
 
 def run(args: argparse.Namespace) -> runner.Results:
     results = runner.Results(log=open(args.log, "w") if args.log else None)
+    end = time.time() + 60 * args.minutes
     if args.again:
         tasks = plan.again(args.again.read_text())
         tasks = [task for task in tasks if re.fullmatch(args.only or ".*", task.title)]
-        runner.run(tasks, results, args.processes)
+        runner.run(tasks, results, args.processes, stop=lambda: time.time() > end)
         return results
-    end = time.time() + 60 * args.minutes
     for number, tasks in enumerate(plan.rounds(args.seed, args.only)):
         tasks = wanted(args, tasks)
         tasks = [t for t in tasks if (t.kind, t.entry, t.dtype) not in results.exhausted]

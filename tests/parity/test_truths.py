@@ -4,8 +4,18 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from tests.parity import cases, databases, definitions, differences, judge, plan, report
-from tests.parity import rounding, runner, truths  # noqa: E402
+from tests.parity import (  # noqa: E402
+    cases,
+    databases,
+    definitions,
+    differences,
+    judge,
+    plan,
+    report,
+    rounding,
+    runner,
+    truths,
+)
 
 import taeda  # noqa: E402
 
