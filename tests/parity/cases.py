@@ -52,7 +52,7 @@ MODES = {
     "forward over reverse": Mode(derivatives.forward_over_reverse, _ZEROS, grad=True, free=True),
 }
 DERIVATIVES = ("gradient", "double gradient", "forward", "forward over reverse")
-FEW_ELEMENTS = 80  # of which finite differences are taken at many inputs
+FEW_ELEMENTS = 30  # of which finite differences are taken at many inputs
 # Operators whose results, or what they are resized by, nobody has written to.
 UNDEFINED = re.compile(r"(new_)?empty(_like|_permuted|_strided)?$|resize_(as_)?$")
 
