@@ -60,7 +60,7 @@ class Moved:
         if not (dtype.is_floating_point or dtype.is_complex):
             return tensor
         parts = torch.view_as_real(tensor) if tensor.is_complex() else tensor
-        signs = torch.randint(0, 2, parts.shape, generator=self.generator) * 2 - 1
+        signs = torch.randint(0, 2, parts.shape, generator=self.generator).double() * 2 - 1
         parts = parts * (1 + self.units * torch.finfo(dtype).eps * signs)
         return torch.view_as_complex(parts) if tensor.is_complex() else parts
 

@@ -72,12 +72,14 @@ def right(ours: torch.Tensor, truth: torch.Tensor, doubt: torch.Tensor | None = 
 def right_elements(
     ours: torch.Tensor, truth: torch.Tensor, doubt: torch.Tensor | None = None
 ) -> torch.Tensor:
+    """As right(), by element; where `doubt` is NaN nothing is known, and nothing right."""
     truth = truth.to(ours.dtype)  # overflows as a result of that dtype would
     found = _close_elements(ours, truth)
     if doubt is not None:
         relative, absolute, of_largest = TOLERANCE[ours.dtype]
         limit = absolute + relative * wide(truth).abs() + of_largest * scale(wide(truth)) + doubt
         found |= (errors_of(ours, truth) <= limit) & ~wide(truth).isnan()
+        found &= ~doubt.isnan()
     return found
 
 

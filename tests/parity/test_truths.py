@@ -91,6 +91,17 @@ def judged(call, wrong):
 
 
 @pytest.mark.parametrize("mode", list(differences.MODES))
+@pytest.mark.parametrize("title", ["exp", "linalg.solve", "tanh", "nn.functional.gelu"])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+def test_a_derivative_that_is_a_thousandth_off_is_found(title, mode, dtype):
+    call = call_of(title, dtype, mode)
+    if call.theirs().error is not None:
+        pytest.skip("PyTorch has no such derivative")
+    assert not judged(call, lambda x: x)
+    assert any(kind == "value" for kind, _ in judged(call, lambda x: x * 1.001))
+
+
+@pytest.mark.parametrize("mode", list(differences.MODES))
 @pytest.mark.parametrize(
     "title, dtype",
     [
@@ -118,22 +129,53 @@ def test_a_derivative_that_is_wrong_in_one_element_is_found(title, mode, dtype):
     assert any(kind == "value" for kind, _ in judged(call, wrong))
 
 
-def test_rounding_leaves_no_doubt_at_a_tie():
-    side = lambda library, double=False, moved=None: _TieSide(moved)  # noqa: E731
-    found = rounding.derivative(lambda s: s.value(), side, torch.bfloat16)
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
+def test_rounding_leaves_no_doubt_at_a_tie(dtype):
+    side = lambda library, double=False, moved=None: _TieSide(moved, dtype)  # noqa: E731
+    found = rounding.derivative(lambda s: s.value(), side, dtype)
     assert found[0].doubt.tolist() == [0.0, 0.0]
 
 
 class _TieSide:
     """A step at 1, and a constant."""
 
-    def __init__(self, moved):
-        self.moved = moved
+    def __init__(self, moved, dtype):
+        self.moved, self.dtype = moved, dtype
 
     def value(self):
         x = torch.ones(2, dtype=torch.float64)
-        x = x if self.moved is None else self.moved(x, torch.bfloat16)
+        x = x if self.moved is None else self.moved(x, self.dtype)
         return [torch.where(x >= 1, 5.0, 0.0) * torch.tensor([1.0, 0.0])]
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+@pytest.mark.parametrize("value", [0.0, 1.0])
+def test_a_limit_does_not_choose_the_derivative_at_a_kink(dtype, value):
+    """PyTorch says 0 of |x| at 0, its limit from above 1."""
+    info = next(i for i in databases.operators() if i.name == "abs")
+    sample = type(next(iter(databases.samples(info, dtype, True, more=False, seed=0))))
+    zeros = sample(torch.zeros(3, dtype=dtype, requires_grad=True))
+    side = cases._side_of(info, zeros, True, 0)
+    mode = cases.MODES["gradient"]
+    opinions = tuple(cases._opinions(info, dtype, "gradient", mode, zeros, 0))
+    call = cases.Call("gradient", 0, mode.run, side, mode.rules, mode.free, opinions=opinions)
+    found = judged(call, lambda x: torch.full_like(x, value))
+    assert bool(found) == (value != 0)
+
+
+def test_a_limit_is_heard_where_the_formula_gives_no_number():
+    found = rounding._agreed(
+        torch.tensor([torch.nan, 1.0, torch.nan]),
+        torch.tensor([2.0, 3.0, 4.0]),
+        torch.tensor([2.0, 3.0, 5.0]),
+    )
+    assert judge.agrees(
+        taeda.tensor([2.0]), [differences.Estimate(found.value[:1], found.doubt[:1])], judge.Rules()
+    )
+    for i in (1, 2):
+        one = [differences.Estimate(found.value[i : i + 1], found.doubt[i : i + 1])]
+        for value in (found.value[i], torch.nan):
+            assert not judge.agrees(taeda.tensor([float(value)]), one, judge.Rules())
 
 
 @pytest.mark.parametrize("name, at", [("digamma", 0.7), ("special.i1", 1.3)])
