@@ -282,8 +282,9 @@ class Shift {
 
   // A result with the dimensions that a sample's has.
   Tensor restore(const Tensor& result) const {
-    const int index = call_.op.schema().find("index");  // has as many dimensions as the result
-    const bool vector = index >= 0 && call_.tensor(static_cast<size_t>(index)).dim() > 0;
+    const int at = call_.op.schema().find("index");  // a tensor has the result's dimensions
+    const Value* const index = at >= 0 ? &call_.stack[static_cast<size_t>(at)] : nullptr;
+    const bool vector = index && index->is_tensor() && index->tensor().dim() > 0;
     if (lifts() && result.numel() == call_.size() && result.dim() > 1 && !vector)
       return op::select(result, 1, 0);
     if (!flattens_ || !keeps_) return result;
