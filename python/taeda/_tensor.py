@@ -630,11 +630,18 @@ def _volatile(self: Tensor) -> bool:
     return False
 
 
+def _rdiv(self: Any, other: Any) -> Any:
+    """other / self, by the name that Python 2 had for it."""
+    if isinstance(self, Tensor):
+        return Tensor.__rtruediv__(self, other)
+    return self.reciprocal() * other  # AttributeError of what is no tensor, as in PyTorch
+
+
 def install() -> None:
     """Puts the methods of this module into the Tensor type."""
     for name, function in {**_METHODS, **_sparse_methods.METHODS}.items():
         setattr(Tensor, name, function)
-    setattr(Tensor, "__rdiv__", Tensor.__rtruediv__)  # noqa: B010
+    setattr(Tensor, "__rdiv__", _rdiv)  # noqa: B010
     setattr(Tensor, "_make_wrapper_subclass", staticmethod(_make_wrapper_subclass))  # noqa: B010
     setattr(Tensor, "grad_dtype", _grad_dtype)  # noqa: B010
     setattr(Tensor, "volatile", _volatile)  # noqa: B010

@@ -58,7 +58,23 @@ _I1 = (
 
 
 def _logcumsumexp(x: torch.Tensor, dim: int) -> torch.Tensor:
-    return x.exp().cumsum(dim).log()
+    """log of the sum of exp(x_i) for i <= k, each time from the largest real part."""
+    if x.dim() == 0:
+        return x.exp().log()
+    rows = x.movedim(dim, -1)
+    largest = torch.cummax(rows.detach().real, -1)[0].unsqueeze(-1)
+    largest = torch.where(largest.isfinite(), largest, 0.0)
+    n = rows.shape[-1]
+    among = torch.ones(n, n, dtype=torch.bool).tril()
+    terms = torch.where(among, rows.unsqueeze(-2) - largest, -1e4).exp()
+    return (terms.sum(-1).log() + largest.squeeze(-1)).movedim(-1, dim)
+
+
+def _cholesky_inverse(x: torch.Tensor, upper: bool = False) -> torch.Tensor:
+    """By the inverse of the triangle, whose derivatives are solutions of triangular systems."""
+    eye = torch.eye(x.shape[-1], dtype=x.dtype).expand_as(x)
+    inverse = torch.linalg.solve_triangular(x, eye, upper=upper)
+    return inverse @ inverse.mH if upper else inverse.mH @ inverse
 
 
 def _masked_logaddexp(
@@ -78,6 +94,7 @@ def _masked_logaddexp(
 DEFINITIONS: dict[str, Callable[..., Any]] = {
     # trigamma(x) = zeta(2, x), infinite at the poles [DLMF 25.11.12]
     "digamma": _chained((torch.digamma, _zeta(1, 2), _zeta(-2, 3), _zeta(6, 4))),
+    "cholesky_inverse": _cholesky_inverse,
     "logcumsumexp": _logcumsumexp,
     "masked.logaddexp": _masked_logaddexp,
     "special.i1": _chained(_I1),

@@ -11,6 +11,7 @@ values comes to. Where that is large there is no derivative to compare with.
 from __future__ import annotations
 
 import functools
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +22,7 @@ from tests.parity.modes import replaced, unique
 from tests.parity.sides import Side
 
 MOST_ELEMENTS = 400
+MOST_SECONDS = 10.0  # of the CPU
 STEPS = (4e-3, 1e-3, 2.5e-4)  # that with less doubt counts
 ROUNDING = 4 * torch.finfo(torch.float64).eps
 UNSURE = 1e-5  # doubt beyond this, of the largest value, is too much
@@ -29,7 +31,7 @@ Tensors = list[torch.Tensor]
 
 
 class NoDerivative(Exception):
-    """Too many elements, or a kink."""
+    """Too many elements, too long a time, or a kink."""
 
 
 @dataclass
@@ -107,7 +109,10 @@ def _by_elements(derivative: Callable[[Tensors], Estimate], at: Tensors) -> list
     if sum(x.numel() for x in at) > MOST_ELEMENTS:
         raise NoDerivative
     found = [Estimate(_zeros(x), _zeros(x, torch.float64)) for x in at]
+    end = time.process_time() + MOST_SECONDS
     for i, k, unit, along in _units(at):
+        if time.process_time() > end:
+            raise NoDerivative
         one = derivative(along)
         found[i].value.view(-1)[k] += unit * one.value
         found[i].doubt.view(-1)[k] += one.doubt

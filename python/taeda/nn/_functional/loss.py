@@ -231,6 +231,10 @@ def _check_ctc(
             f"input_lengths and target_lengths must be of size {batch}, the batch's, got "
             f"{len(inputs)} and {len(lengths)}"
         )
+    from taeda._functorch._levels import is_batchedtensor
+
+    if is_batchedtensor(inputs) or is_batchedtensor(lengths):
+        return  # of vmap's samples: how long each is must not decide what runs
     if int(inputs.max()) > frames or int(inputs.min()) < 0:
         raise RuntimeError(
             f"Expected input_lengths to have value at most {frames}, but got value "
