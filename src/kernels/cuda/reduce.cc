@@ -12,10 +12,6 @@
 namespace taeda::cuda {
 namespace {
 
-constexpr int64_t kStateBytes = 32;          // of the largest
-constexpr int64_t kEnoughThreads = 1 << 16;  // to keep a device busy
-constexpr int64_t kMaxSplits = 1024;
-
 bool is_reduced(IntSpan dims, int64_t d) {
   return dims.empty() || std::find(dims.begin(), dims.end(), d) != dims.end();
 }
@@ -54,8 +50,7 @@ void reduce(const Reduction& what, const View* values, const View* indices, cons
   const auto count = static_cast<int64_t>(kept.walk().count);
   const auto n = static_cast<int64_t>(reduced.walk().count);
   const uint32_t threads = group_size(n, reduced.innermost(0), kept.innermost(0));
-  const int64_t wanted = kEnoughThreads / (count * threads), worth = n / (int64_t{threads} * 32);
-  const int64_t splits = std::clamp<int64_t>(std::min(wanted, worth), 1, kMaxSplits);
+  const int64_t splits = splits_of(count, n, threads, 1024);
   args.kept = kept.walk();
   args.reduced = reduced.walk();
   args.x = static_cast<const char*>(x.data);
@@ -64,25 +59,21 @@ void reduce(const Reduction& what, const View* values, const View* indices, cons
   args.splits = static_cast<uint32_t>(splits);
   args.split = static_cast<uint64_t>((n + splits - 1) / splits);
   args.parameter = what.parameter;
-  SmallVector<Access, 4> written, read{access(x, false)};
+  SmallVector<Access, 4> touched{access(x, false)};
   for (int k = 0; k < 2; k++) {
     if (!outs[k]) continue;
     args.out[k] = static_cast<char*>(outs[k]->data);
     args.out_types[k] = element_type(outs[k]->dtype);
-    written.push_back(access(*outs[k], true));
+    touched.push_back(access(*outs[k], true));
   }
   const std::string name = kernel_name(what.name, what.compute, "_any");
-  if (splits == 1) {
-    for (const Access& result : written) read.push_back(result);
-    return launch(x.device.index, "reduce_" + name, count * threads, &args, read);
-  }
-  const Workspace states(x.device, count * splits * kStateBytes);
+  if (splits == 1) return launch(x.device.index, "reduce_" + name, count * threads, &args, touched);
+  const Workspace states(x.device, count * splits * 32);  // bytes of the largest state
   args.partial = states.data();
-  read.push_back(states.access(true));
-  launch(x.device.index, "reduce_" + name, count * splits * threads, &args, read);
+  touched.push_back(states.access(true));
+  launch(x.device.index, "reduce_" + name, count * splits * threads, &args, touched);
   args.threads = splits < 32 ? 1 : 32;
-  written.push_back(states.access(false));
-  launch(x.device.index, "join_" + name, count * args.threads, &args, written);
+  launch(x.device.index, "join_" + name, count * args.threads, &args, touched);
 }
 
 }  // namespace taeda::cuda

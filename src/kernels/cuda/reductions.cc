@@ -1,6 +1,4 @@
-// The kernels of the operator table that are reductions, by their parameters.
-#include <cmath>
-
+// Sums, products and counts by the kernels of reductions (text/reducers.cuh).
 #include "kernels/cuda/reduce.h"
 #include "kernels/optional.h"
 #include "taeda/scalar.h"
@@ -12,8 +10,6 @@ IntSpan dims_or_all(const OptInts& dims) { return dims ? *dims : IntSpan(); }
 
 // What elements are added in.
 DType sum_type(DType t) { return is_inexact(t) ? dtype_info(t).compute : DType::kInt64; }
-// What they are compared or counted in: all integers as the largest.
-DType order_type(DType t) { return sum_type(t); }
 DType number_type(DType t) {
   return is_complex(t) ? DType::kComplex128 : is_inexact(t) ? DType::kFloat64 : DType::kInt64;
 }
@@ -24,11 +20,6 @@ int64_t reduced_count(const View& x, const View& out) {
 
 void nonzero_by(const View& out, const View& x, IntSpan dims, double parameter) {
   reduce({"nonzero", number_type(x.dtype), parameter}, &out, nullptr, x, dims);
-}
-void moments(std::string_view name, const View& out, const View& x, const OptInts& dims,
-             const OptScalar& correction) {
-  const double lessened = correction ? correction->to_double() : 1;
-  reduce({name, dtype_info(x.dtype).compute, lessened}, &out, nullptr, x, dims_or_all(dims));
 }
 
 }  // namespace
@@ -57,49 +48,6 @@ void any(const View& out, const View& x, OptInts dims, bool) {
 }
 void all(const View& out, const View& x, OptInts dims, bool) {
   nonzero_by(out, x, dims_or_all(dims), 2);
-}
-
-void amax(const View& out, const View& x, IntSpan dims, bool) {
-  reduce({"max", order_type(x.dtype)}, &out, nullptr, x, dims);
-}
-void amin(const View& out, const View& x, IntSpan dims, bool) {
-  reduce({"min", order_type(x.dtype)}, &out, nullptr, x, dims);
-}
-void max_dim(const View& values, const View& indices, const View& x, int64_t dim, bool) {
-  reduce({"max", order_type(x.dtype)}, &values, &indices, x, {&dim, 1});
-}
-void min_dim(const View& values, const View& indices, const View& x, int64_t dim, bool) {
-  reduce({"min", order_type(x.dtype)}, &values, &indices, x, {&dim, 1});
-}
-void argmax(const View& out, const View& x, OptInt dim, bool) {
-  reduce({"max", order_type(x.dtype)}, nullptr, &out, x, dim ? IntSpan(&*dim, 1) : IntSpan());
-}
-void argmin(const View& out, const View& x, OptInt dim, bool) {
-  reduce({"min", order_type(x.dtype)}, nullptr, &out, x, dim ? IntSpan(&*dim, 1) : IntSpan());
-}
-
-void var(const View& out, const View& x, OptInts dims, const OptScalar& correction, bool) {
-  moments("var", out, x, dims, correction);
-}
-void stddev(const View& out, const View& x, OptInts dims, const OptScalar& correction, bool) {
-  moments("std", out, x, dims, correction);
-}
-
-// Elements are converted to the type that out is the real part of.
-void vector_norm(const View& out, const View& x, double order, OptInts dims, bool, OptDType) {
-  const bool wide = out.dtype == DType::kFloat64;
-  const DType complex = wide ? DType::kComplex128 : DType::kComplex64;
-  const DType real = wide ? DType::kFloat64 : DType::kFloat32;
-  const DType compute = is_complex(x.dtype) ? complex : real;
-  const double sign = order > 0 ? 1 : -1;
-  if (std::isinf(order))
-    reduce({"maxnorm", compute, sign}, &out, nullptr, x, dims_or_all(dims));
-  else
-    reduce({"norm", compute, order}, &out, nullptr, x, dims_or_all(dims));
-}
-
-void logsumexp(const View& out, const View& x, int64_t dim, bool) {
-  reduce({"logsumexp", dtype_info(x.dtype).compute}, &out, nullptr, x, {&dim, 1});
 }
 
 }  // namespace taeda::cuda

@@ -1,5 +1,6 @@
 #include "kernels/cuda/rows.h"
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "device/launch.h"
@@ -11,6 +12,12 @@ namespace taeda::cuda {
 uint32_t group_size(int64_t n, int64_t along, int64_t across) {
   if (n < 16 || (across != 0 && std::abs(across) < std::abs(along))) return 1;
   return n < 1024 ? 32 : kThreadsPerBlock;
+}
+
+int64_t splits_of(int64_t count, int64_t n, uint32_t threads, int64_t most) {
+  constexpr int64_t kEnoughThreads = 1 << 16;
+  const int64_t wanted = kEnoughThreads / (count * threads), worth = n / (int64_t{threads} * 32);
+  return std::clamp<int64_t>(std::min(wanted, worth), 1, most);
 }
 
 void launch_rows(const std::string& kernel, int64_t dim, const View& out, Span<const View> in,

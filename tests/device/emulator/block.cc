@@ -169,7 +169,7 @@ Block::Exchange& Block::arrive(uint32_t mask, uint64_t value, const char* what) 
   e.arrived |= 1u << lane;
   sanitizer::release(&e);
   while (e.arrived != mask && !e.staying) turn();
-  if (!e.staying) e.staying = mask;
+  if (!e.staying) e.staying = mask, turns_ = 0;
   sanitizer::acquire(&e);
   return e;
 }

@@ -1,14 +1,9 @@
 // The arguments of normalisations' kernels (norm.cuh), which launchers fill (../norm.cc).
 #pragma once
+#include "kernels/cuda/text/array_args.h"
 #include "kernels/cuda/text/walk_args.h"
 
 namespace taeda::device {
-
-// A tensor without strides; data is null where it is left out.
-struct Array {
-  char* data;
-  ElementType type;
-};
 
 // layer_norm and group_norm: rows of n elements; element i of row r has parameter
 // r % groups * per_group + i / positions.
