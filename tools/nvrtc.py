@@ -69,6 +69,7 @@ class Nvrtc:
             *src.glob("kernels/cpu/simd/special.*"),
             src / "kernels/cpu/pointwise/divide.h",
             src / "device/fault_code.h",
+            src / "kernels/log_add_exp.h",
         ]
         texts = {name: '#include "kernels/cuda/text/std.cuh"\n' for name in STANDARD}
         texts |= {str(file.relative_to(src)): file.read_text() for file in files} | REPLACED

@@ -70,3 +70,16 @@ def agree(call: Callable[..., Any], *tensors: Any, what: str = "") -> None:
     """The call gives the same with the tensors on the device as on the CPU."""
     expected = call(*tensors)
     same(call(*(t.to("cuda") if t.dim() else t for t in tensors)), expected, what)
+
+
+def with_gradients(call: Callable[..., Any], *tensors: Any) -> list[Any]:
+    """The (first) result, and the gradients of a sum with weights of all floating tensors."""
+    tensors = [
+        t.detach().clone().requires_grad_(t.dtype.is_floating_point or t.dtype.is_complex)
+        for t in tensors
+    ]
+    y = call(*tensors)
+    y = y[0] if isinstance(y, tuple) else y
+    weights = values(str(y.dtype).removeprefix("torch."), tuple(y.shape), 9).to(y.device)
+    (y * weights).sum().abs().backward()
+    return [y.detach(), *(t.grad for t in tensors)]

@@ -1,7 +1,15 @@
 """softmax, normalisations, scans and sorting on a simulated device, by kernels, with gradients."""
 
 import pytest
-from tests.device.simulated.by_kernels import FLOATING, NUMBERS, REAL, agree, layouts, values
+from tests.device.simulated.by_kernels import (
+    FLOATING,
+    NUMBERS,
+    REAL,
+    agree,
+    layouts,
+    values,
+    with_gradients,
+)
 
 import taeda
 import taeda.nn.functional as F
@@ -13,15 +21,6 @@ def no_fallback():
     _C._set_fallback("refuse")
     yield
     _C._set_fallback("warn")
-
-
-def with_gradients(call, *tensors):
-    """The result, and the gradients of a sum with weights of all floating tensors."""
-    tensors = [t.detach().clone().requires_grad_(t.dtype.is_floating_point) for t in tensors]
-    y = call(*tensors)
-    weights = values(str(y.dtype).removeprefix("torch."), tuple(y.shape), 9).to(y.device)
-    (y * weights).sum().backward()
-    return [y.detach(), *(t.grad for t in tensors)]
 
 
 @pytest.mark.parametrize("call", [F.softmax, F.log_softmax], ids=["softmax", "log_softmax"])
@@ -103,6 +102,47 @@ def test_batch_norm(training):
                 agree(
                     lambda *t: with_gradients(call, *t), laid_out, w, b, what=f"{dtype} {x.dim()}"
                 )
+
+
+def test_running_logarithms_of_sums():
+    for dtype in [*FLOATING, "complex64", "complex128"]:
+        for layout, x in layouts(dtype, (3, 4, 5)).items():
+            for dim in range(3):
+                agree(
+                    lambda t, d=dim: with_gradients(lambda t: taeda.logcumsumexp(t, d), t),
+                    x,
+                    what=f"{dtype} {layout} {dim}",
+                )
+    for n in (31, 33, 300):
+        for dtype in ("float16", "float32", "float64", "complex64"):
+            x = values(dtype, (2, n)) * 4
+            agree(lambda t: with_gradients(lambda t: taeda.logcumsumexp(t, 1), t), x, what=f"{n}")
+    inf = float("inf")
+    x = taeda.tensor([[-inf, -inf, 1, 2, -inf], [1, inf, 2, -inf, inf], [0, 1, float("nan"), 1, 2]])
+    agree(lambda t: taeda.logcumsumexp(t, 1), x)
+
+
+def test_gradients_and_tangents_of_running_products():
+    for dtype in [*FLOATING, "complex64", "complex128"]:
+        for layout, x in layouts(dtype, (3, 4, 5)).items():
+            for dim in range(3):
+                agree(
+                    lambda t, d=dim: with_gradients(lambda t: taeda.cumprod(t, d), t),
+                    x,
+                    what=f"{dtype} {layout} {dim}",
+                )
+    for n in (31, 33, 300):
+        x = values("float64", (2, n)) * 0.1 + 1
+        x[0, 7] = 0.0
+        agree(lambda t: with_gradients(lambda t: taeda.cumprod(t, 1), t), x, what=f"{n}")
+        for call in (taeda.cumprod, taeda.logcumsumexp):
+            agree(
+                lambda t, f=call: taeda.func.jvp(lambda t: f(t, 1), (t,), (t * 2 - 1,)),
+                x,
+                what=f"{n} tangent",
+            )
+    scalar = taeda.tensor(3.0, dtype=taeda.float64)
+    agree(lambda t: with_gradients(lambda t: taeda.cumprod(t.squeeze(0), 0), t), scalar.reshape(1))
 
 
 RUNNING = {
