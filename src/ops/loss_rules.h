@@ -12,7 +12,7 @@ namespace taeda::rules {
 std::string_view reduction(std::string_view reduction, OptBool size_average, OptBool reduce);
 // Sizes of input and target broadcast; a warning where they differ.
 bool loss_sizes_match(std::string_view op, const Tensor& input, const Tensor& target);
-// Class indices for scores [c], [n, c] or [n, c, *]: sizes, dtype, and range apart from
+// Class indices for scores [c], [n, c] or [n, c, *]: sizes, dtype, and on the CPU range apart from
 // ignore_index.
 bool check_class_target(const Tensor& input, const Tensor& target, int64_t ignore_index);
 // Whether all elements lie in [0, size).

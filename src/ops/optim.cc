@@ -189,19 +189,18 @@ bool _fused_rmsprop_(TensorSpan self, TensorSpan grads, TensorSpan squares, Tens
 }
 
 bool _add_one_(TensorSpan self) {
+  std::vector<View> counters;
   for (const Tensor& t : self) {
     TD_CHECK_TYPE(t.defined(), "_add_one_: expected tensors, got an undefined one");
-    TD_CHECK(t.numel() == 1 && t.device().is_cpu() && t.storage()->writable(),
-             "_add_one_: expected writable one-element CPU tensors, got shape {}", t.sizes());
-    if (t.dtype() == DType::kFloat32)
-      *t.data<float>() += 1;
-    else if (t.dtype() == DType::kFloat64)
-      *t.data<double>() += 1;
-    else
+    TD_CHECK(t.numel() == 1 && t.storage()->writable(),
+             "_add_one_: expected writable one-element tensors, got shape {}", t.sizes());
+    if (t.dtype() != DType::kFloat32 && t.dtype() != DType::kFloat64)
       fail(ErrorKind::kNotImplemented, "\"_add_one_\" not implemented for '{}'",
            scalar_type_name(t.dtype()));
-    t.impl()->bump_version();
+    counters.push_back(view_of(t));
   }
+  kernels::add_one(counters);
+  for (const Tensor& t : self) t.impl()->bump_version();
   return true;
 }
 

@@ -315,5 +315,14 @@ void fused_rmsprop(Views params, Views grads, Views squares, Views means, Views 
   run(params, grads, {squares, means, buffers}, [&](size_t) -> const RmspropRule& { return rule; });
 }
 
+void add_one(Views counters) {
+  for (const View& counter : counters) {
+    if (counter.dtype == DType::kFloat32)
+      *counter.as<float>() += 1;
+    else
+      *counter.as<double>() += 1;
+  }
+}
+
 }  // namespace taeda::cpu
 #endif

@@ -45,10 +45,14 @@ struct RmspropOptions {
 void fused_rmsprop(Views params, Views grads, Views squares, Views means, Views buffers,
                    const RmspropOptions& options);
 
+// Adds 1 to numbers of float or double.
+void add_one(Views counters);
+
 }  // namespace taeda::cpu
 
 namespace taeda {
 TD_KERNEL(fused_sgd);
 TD_KERNEL(fused_adam);
 TD_KERNEL(fused_rmsprop);
+TD_KERNEL(add_one);
 }  // namespace taeda

@@ -1,11 +1,13 @@
 // Kernels whose threads work together, under the thread sanitizer (tests/device/test_emulator.py):
-// a sum by blocks in two launches, and a softmax. With the argument "broken" a sum that lacks the
-// barrier before its last step.
+// a sum by blocks in two launches, a softmax, a loss, a scan and additions by a warp. With the
+// argument "broken" a sum that lacks the barrier before its last step.
 #include <cstdio>
 #include <cstring>
 #include <vector>
 
 #include "device/emulator/emulator.h"
+#include "kernels/cuda/text/loss_args.h"
+#include "kernels/cuda/text/pool_args.h"
 #include "kernels/cuda/text/reduce_args.h"
 #include "kernels/cuda/text/row_args.h"
 
@@ -65,6 +67,60 @@ std::vector<float> softmax(const std::vector<float>& x) {
   return y;
 }
 
+float cross_entropy(const std::vector<float>& x) {
+  const int64_t target = 7;
+  std::vector<double> sums(2);
+  float loss = 0, lse = 0;
+  const auto array = [](const float& first) {
+    return Array{reinterpret_cast<char*>(const_cast<float*>(&first)), ElementType::kFloat32};
+  };
+  CrossEntropyArgs args{};
+  args.x = array(x[0]), args.out = array(loss), args.lse = array(lse);
+  args.target = &target;
+  args.sums = sums.data();
+  args.n = 1;
+  args.classes = static_cast<int64_t>(x.size());
+  args.ignored = -100;
+  args.smoothing = 0.5;
+  args.threads = 128;
+  run("cross_entropy_f32_any", {1}, {128}, args);
+  return loss;
+}
+
+// The last of the tangents of running products of ones, where all elements move by 1.
+float cumprod_tangent(size_t n) {
+  const std::vector<float> ones(n, 1.0f);
+  std::vector<float> s(n);
+  RowArgs args{};
+  args.rows.count = 1;
+  args.data[0] = reinterpret_cast<char*>(s.data());
+  for (int k = 0; k < 3; k++) {
+    if (k > 0) args.data[k] = reinterpret_cast<char*>(const_cast<float*>(ones.data()));
+    args.strides[k] = sizeof(float);
+    args.types[k] = ElementType::kFloat32;
+  }
+  args.n = n;
+  args.threads = 128;
+  run("cumprod_tangent_f32_any", {1}, {128}, args);
+  return s.back();
+}
+
+// n ones added to two elements in turn: what the first then is.
+float pool_scatter(int64_t n) {
+  const std::vector<float> gy(static_cast<size_t>(n), 1.0f);
+  std::vector<int64_t> indices;
+  for (int64_t i = 0; i < n; i++) indices.push_back(i % 2);
+  std::vector<float> gx(2);
+  PoolArgs args{};
+  args.each.count = 1;
+  args.in = 2, args.out = n;
+  args.result = reinterpret_cast<char*>(gx.data());
+  args.x = reinterpret_cast<const char*>(gy.data());
+  args.indices = indices.data();
+  run("pool_scatter_f32_any", {1}, {128}, args);
+  return gx[0];
+}
+
 // Warps leave their sums in shared memory, and the first thread adds them up, whenever that may be.
 void broken_sum(const float* x, float* out) {
   TD_SHARED(float, part, 4);
@@ -83,6 +139,8 @@ int main(int argc, char** argv) {
     taeda::emulator::launch({1}, {128}, 0, 1, [&] { broken_sum(x.data(), &result); });
     return 0;
   }
-  std::printf("%g %g\n", static_cast<double>(sum(x)), static_cast<double>(softmax(x)[7]));
+  for (const float result :
+       {sum(x), softmax(x)[7], cross_entropy(x), cumprod_tangent(1000), pool_scatter(100)})
+    std::printf("%g\n", static_cast<double>(result));
   return 0;
 }
