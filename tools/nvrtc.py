@@ -69,7 +69,9 @@ class Nvrtc:
             *src.glob("kernels/cpu/simd/special.*"),
             src / "kernels/cpu/pointwise/divide.h",
             src / "device/fault_code.h",
+            src / "kernels/grid_taps.h",
             src / "kernels/log_add_exp.h",
+            src / "kernels/resample_taps.h",
         ]
         texts = {name: '#include "kernels/cuda/text/std.cuh"\n' for name in STANDARD}
         texts |= {str(file.relative_to(src)): file.read_text() for file in files} | REPLACED

@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <type_traits>
 
-namespace taeda::cpu {
+#include "kernels/grid_taps.h"
 
-enum class GridPadding : int64_t { kZeros, kBorder, kReflection };
+namespace taeda::cpu {
 
 struct GridPlane {
   int64_t width, height;

@@ -1,8 +1,6 @@
 // Resizing images: every output position of a dimension is a weighted sum of a few input positions
 // ("taps"), and the dimensions are resized one after the other. The gradient runs the same taps
-// backwards: each input position is a weighted sum of the results that it went into. Sources: Keys,
-// "Cubic convolution interpolation" (1981) for the cubic weights; antialiasing widens the filter by
-// the scale, as Pillow does.
+// backwards: each input position is a weighted sum of the results that it went into.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -12,6 +10,7 @@
 #include "base/interrupt.h"
 #include "base/parallel.h"
 #include "core/with_dtype.h"
+#include "kernels/cpu/image/resample_axis.h"
 #include "kernels/cpu/image/resample_rows.h"
 #include "kernels/cpu/rows/row_io.h"
 #include "kernels/cpu/simd/scratch.h"
@@ -27,8 +26,7 @@ struct Taps {
   int64_t in, out, count;     // count taps for each output position
   std::vector<int64_t> from;  // out * count input positions
   std::vector<A> weight;
-  bool copies = false;  // one tap of weight one
-  bool stays = false;   // every position is its own tap
+  bool stays = false;  // every position is its own tap
   Looks looks = {};
 
   void add(int64_t position, A w) {
@@ -38,115 +36,20 @@ struct Taps {
   }
 };
 
-// Input elements per output element.
+// Taps that a position has less than others are the first one with weight 0.
 template <class A>
-A step_of(int64_t in, int64_t out, bool align_corners, double scale) {
-  if (align_corners) return out > 1 ? static_cast<A>(in - 1) / static_cast<A>(out - 1) : A(0);
-  // A tiny scale must not become an infinite step, whose product with 0 is NaN.
-  return scale > 0 ? static_cast<A>(std::min(1.0 / scale, 1e18))
-                   : static_cast<A>(in) / static_cast<A>(out);
-}
-
-template <class A>
-A cubic_weight(A distance, A a) {
-  const A x = std::abs(distance);
-  if (x <= 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
-  if (x < 2) return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a;
-  return 0;
-}
-
-template <class A>
-void add_nearest(Taps<A>& t, double scale, std::string_view mode) {
-  const bool exact = mode == "nearest-exact";
-  const float step = scale > 0 ? static_cast<float>(std::min(1.0 / scale, 1e18))
-                               : static_cast<float>(t.in) / static_cast<float>(t.out);
-  t.count = 1;
-  t.copies = true;
+Taps<A> make_taps(const ResampleAxis<A>& axis) {
+  Taps<A> t{axis.in, axis.out, 0, {}, {}};
+  t.stays = axis.mode == ResampleMode::kStays;
+  if (t.stays) return t;
+  t.count = axis.count();
   for (int64_t o = 0; o < t.out; o++) {
-    if (mode == "nearest-whole" && (t.out == t.in || t.out == 2 * t.in)) {
-      t.add(o * t.in / t.out, A(1));
-      continue;
-    }
-    const float at = exact ? (static_cast<float>(o) + 0.5f) * step : static_cast<float>(o) * step;
-    t.add(static_cast<int64_t>(std::min(std::floor(at), 9e18f)), A(1));
-  }
-}
-
-template <class A>
-void add_linear(Taps<A>& t, A step, bool align_corners) {
-  t.count = 2;
-  for (int64_t o = 0; o < t.out; o++) {
-    if (t.in == t.out) {  // whatever the scale; a neighbour's infinity times 0 would be NaN
-      t.add(o, 1);
-      t.add(o, 0);
-      continue;
-    }
-    A at = align_corners ? step * static_cast<A>(o) : step * (static_cast<A>(o) + A(0.5)) - A(0.5);
-    at = std::clamp<A>(at, 0, static_cast<A>(t.in));
-    const int64_t left = std::min(static_cast<int64_t>(at), t.in - 1);
-    const A right = std::clamp<A>(at - static_cast<A>(left), 0, 1);
-    t.add(left, 1 - right);
-    t.add(left + 1, right);
-  }
-}
-
-template <class A>
-void add_cubic(Taps<A>& t, A step, bool align_corners) {
-  t.count = 4;
-  for (int64_t o = 0; o < t.out; o++) {
-    const A at =
-        align_corners ? step * static_cast<A>(o) : step * (static_cast<A>(o) + A(0.5)) - A(0.5);
-    const A base = std::floor(std::clamp<A>(at, A(-4e18), A(4e18)));
-    for (int64_t k = -1; k <= 2; k++)
-      t.add(static_cast<int64_t>(base) + k,
-            cubic_weight<A>(at - base - static_cast<A>(k), A(-0.75)));
-  }
-}
-
-template <class A>
-void add_antialiased(Taps<A>& t, A step, bool cubic) {
-  const A widen = std::max<A>(step, 1), support = (cubic ? A(2) : A(1)) * widen;
-  TD_CHECK(support < A(1e9), "interpolate: the antialiasing filter is too wide");
-  t.count = std::min(static_cast<int64_t>(std::ceil(support)) * 2 + 1, t.in);
-  for (int64_t o = 0; o < t.out; o++) {
-    const A centre = step * (static_cast<A>(o) + A(0.5));
-    const int64_t first = std::max<int64_t>(static_cast<int64_t>(centre - support + A(0.5)), 0);
-    const int64_t last = std::min<int64_t>(static_cast<int64_t>(centre + support + A(0.5)), t.in);
-    std::vector<A> w;
-    A total = 0;
-    for (int64_t i = first; i < last && i - first < t.count; i++) {
-      const A distance = (static_cast<A>(i) - centre + A(0.5)) / widen;
-      w.push_back(cubic ? cubic_weight<A>(distance, A(-0.5))
-                        : std::max<A>(0, 1 - std::abs(distance)));
-      total += w.back();
-    }
+    const ResampleTaps<A> taps = taps_of(axis, o);
     for (int64_t k = 0; k < t.count; k++) {
-      const bool inside = k < static_cast<int64_t>(w.size());
-      t.add(first + (inside ? k : 0),
-            inside && total != 0 ? w[static_cast<size_t>(k)] / total : A(0));
+      const bool inside = k < taps.count;
+      t.add(taps.first + (inside ? k : 0), inside ? weight_of(axis, taps, k) : A(0));
     }
   }
-}
-
-// A negative scale leaves the dimension as it is.
-template <class A>
-Taps<A> make_taps(int64_t in, int64_t out, std::string_view mode, bool align_corners,
-                  double scale) {
-  Taps<A> t{in, out, 0, {}, {}};
-  if (scale < 0) {
-    TD_CHECK(in == out, "interpolate: a dimension that stays has size {} and {}", in, out);
-    t.stays = true;
-    return t;
-  }
-  const A step = step_of<A>(in, out, align_corners, scale);
-  if (mode.starts_with("nearest"))
-    add_nearest(t, scale, mode);
-  else if (mode == "linear")
-    add_linear(t, step, align_corners);
-  else if (mode == "cubic")
-    add_cubic(t, step, align_corners);
-  else
-    add_antialiased(t, step, mode == "cubic-aa");
   return t;
 }
 
@@ -385,17 +288,11 @@ class Resizer {
   Lines<A> rows_, slices_;
 };
 
-// The taps of the last three dimensions; missing ones have size one.
 template <class A>
 std::array<Taps<A>, 3> make_all_taps(IntSpan in, IntSpan out, std::string_view mode,
                                      bool align_corners, Span<const double> scales) {
-  const size_t n = in.size();
-  const auto taps = [&](size_t from_last) {
-    if (from_last >= n - 2) return make_taps<A>(1, 1, "nearest", false, 0);
-    const double scale = from_last < scales.size() ? scales[scales.size() - 1 - from_last] : 0;
-    return make_taps<A>(in[n - 1 - from_last], out[n - 1 - from_last], mode, align_corners, scale);
-  };
-  return {taps(2), taps(1), taps(0)};
+  const auto axes = resample_axes<A>(in, out, mode, align_corners, scales);
+  return {make_taps(axes[0]), make_taps(axes[1]), make_taps(axes[2])};
 }
 
 template <class A>
