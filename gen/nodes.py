@@ -159,7 +159,8 @@ class BackwardNode:
             "void visit_saved(autograd::SavedVisitor& show) override { fields(autograd::Show{show}); }",
             "TensorList apply(TensorList&& grads) override;",
         ]
-        return [f"struct {self.name} final : Node {{", *indented(members), "};"]
+        base = f"autograd::{op.steps}<{self.name}>" if op.steps else "Node"
+        return [f"struct {self.name} final : {base} {{", *indented(members), "};"]
 
     # --- apply ---
 

@@ -127,6 +127,7 @@ class Op:
     node: str = key("")
     # name -> condition: another name where it holds, as of PyTorch's overloads that this stands for
     node_where: dict[str, str] = key({})
+    steps: str = key("")  # the node's base in autograd/steps.h, where it is several of PyTorch's
     # PyTorch's names of what the node keeps, where they are other ones: _saved_result1 for mean
     saved_as: dict[str, str] = key({})
     variants: list[str] = key([])  # which of inplace and out exist

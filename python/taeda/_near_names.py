@@ -8,6 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+TYPE_CHECKING = False  # typing's own would load typing
+if TYPE_CHECKING:
+    from typing import NoReturn
+
 # What NumPy, Keras, TensorFlow and JAX call things: PyTorch's name, where an object has it.
 _OTHERS = {
     "array": "tensor",
@@ -33,20 +37,70 @@ _OTHERS = {
 }
 
 
-def _one_edit(a: str, b: str) -> bool:
-    """Whether a letter more, less or other, or two exchanged neighbours, lead from a to b."""
+# The same of a tensor's methods, which are found without a look into the table above.
+OF_TENSORS = {
+    "as_numpy": "numpy",
+    "asnumpy": "numpy",
+    "assign": "copy_",
+    "astype": "to",
+    "cast": "to",
+    "copy": "clone",
+    "expand_dims": "unsqueeze",
+    "fill": "fill_",
+    "get_shape": "size",
+    "permute_dims": "permute",
+    "power": "pow",
+    "reduce_max": "amax",
+    "reduce_mean": "mean",
+    "reduce_min": "amin",
+    "reduce_prod": "prod",
+    "reduce_sum": "sum",
+    "set_requires_grad": "requires_grad_",
+    "stop_gradient": "detach",
+    "to_device": "to",
+    "to_list": "tolist",
+    "to_numpy": "numpy",
+}
+
+
+class Foreign:
+    """In a class's dictionary: a name that the class lacks, as others call what it has.
+
+    Reading it raises the AttributeError of any missing name, with the class's own name for it. The
+    type's lookup of attributes stays the one that the interpreter caches, which it would not with
+    a `__getattr__`. `dir` of tensors and of their class leaves these names out.
+    """
+
+    def __init__(self, name: str, meant: str):
+        self.name, self.meant = name, meant
+
+    def __get__(self, instance: object, owner: type | None = None) -> NoReturn:
+        shown = f"'{(owner or type(instance)).__name__}' object"
+        shown = shown if instance is not None else f"type object '{owner.__name__}'"  # type: ignore[union-attr]
+        raise AttributeError(
+            f"{shown} has no attribute '{self.name}'. Did you mean: '{self.meant}'?", name=self.name
+        )
+
+
+def _distance(a: str, b: str) -> int:
+    """How far b is from what was typed, a: 0 capitals, 1 two exchanged letters, 2 a letter more,
+    3 a letter less or another one, 4 farther."""
+    if a.casefold() == b.casefold():
+        return 0
     same = 0
     for x, y in zip(a, b):
         if x != y:
             break
         same += 1
     a, b = a[same:], b[same:]
-    swapped = a[:2] == b[1::-1] and a[2:] == b[2:]
-    return a[1:] == b[1:] or a[1:] == b or a == b[1:] or swapped
+    if a[:2] == b[1::-1] and a[2:] == b[2:]:
+        return 1
+    return 2 if a == b[1:] else 3 if a[1:] in (b, b[1:]) else 4
 
 
 def nearest(wrong: str, names: Iterable[str]) -> str | None:
-    """The name that is one edit away from `wrong`, or what other frameworks call so.
+    """The name that is one edit away from `wrong`, or differs in capitals, or what other frameworks
+    call so.
 
     >>> from taeda._near_names import nearest
     >>> nearest("wieght", ["bias", "weight"]), nearest("expand_dims", ["squeeze", "unsqueeze"])
@@ -59,9 +113,10 @@ def nearest(wrong: str, names: Iterable[str]) -> str | None:
         names = list(names)
         if other in names:
             return other
-    first, most, least = wrong[0], len(wrong) + 1, len(wrong) - 1
-    near = [n for n in names if n[:1] == first and least <= len(n) <= most]
-    return next((n for n in near if n != wrong and _one_edit(wrong, n)), None)
+    first, most, least = wrong[0].casefold(), len(wrong) + 1, len(wrong) - 1
+    near = [n for n in names if n[:1].casefold() == first and least <= len(n) <= most]
+    best = min(((_distance(wrong, n), i) for i, n in enumerate(near) if n != wrong), default=(4, 0))
+    return near[best[1]] if best[0] < 4 else None
 
 
 def no_attribute(owner: str, name: str, names: Iterable[str]) -> AttributeError:

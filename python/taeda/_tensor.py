@@ -6,7 +6,7 @@ import builtins
 import sys
 from itertools import pairwise
 
-from taeda import _C, _sparse_methods
+from taeda import _C, _near_names, _sparse_methods
 from taeda._C import Tensor
 
 TYPE_CHECKING = False  # typing's own would load typing
@@ -295,6 +295,17 @@ def __dir__(self: Tensor) -> list[str]:
 
 
 del __dir__  # it would be the module's too
+
+
+def _dir_of_class(cls: builtins.type) -> list[str]:
+    """What dir(Tensor) lists: what it has, not the names by which others call that."""
+
+    def is_foreign(name: str) -> bool:
+        found = next(vars(owner)[name] for owner in cls.__mro__ if name in vars(owner))
+        return builtins.type(found) is _near_names.Foreign
+
+    foreign = {name for name in _near_names.OF_TENSORS if is_foreign(name)}
+    return [name for name in builtins.type.__dir__(cls) if name not in foreign]
 
 
 @_method
@@ -646,6 +657,9 @@ def install() -> None:
     setattr(Tensor, "grad_dtype", _grad_dtype)  # noqa: B010
     setattr(Tensor, "volatile", _volatile)  # noqa: B010
     setattr(Tensor, "__cuda_array_interface__", property(_cuda_array_interface))  # noqa: B010
+    for name, meant in _near_names.OF_TENSORS.items():
+        setattr(Tensor, name, _near_names.Foreign(name, meant))
+    _C._TensorMeta.__dir__ = _dir_of_class  # type: ignore[method-assign]
     for kind in (DisableTorchFunctionSubclass, DisableTorchFunction):
         setattr(_C, kind.__name__, kind)
 

@@ -8,6 +8,7 @@
 #include "autograd/anomaly.h"
 #include "autograd/math.h"
 #include "autograd/record.h"
+#include "autograd/steps.h"
 #include "base/fix_line.h"
 #include "base/handover.h"
 #include "base/interrupt.h"
@@ -394,7 +395,7 @@ void Task::run_node(uint32_t s) {
   TensorList outgoing = call(node, std::move(grads));
   if (!options_.keep_graph) {
     const ReleaseScope scope(node);
-    node.release_saved();
+    node.shown().release_saved();
   }
   route(node, outgoing);
 }
@@ -411,7 +412,7 @@ TensorList Task::call(Node& node, TensorList grads) {
     for (const Ref<PreHook>& hook : pre_hooks) hook->run(grads);
     const auto post_hooks = node.extras()->post_hooks;
     TensorList incoming = post_hooks.empty() ? TensorList() : grads;
-    TensorList outgoing = node.apply(std::move(grads));
+    TensorList outgoing = node.shown().apply(std::move(grads));
     for (const Ref<PostHook>& hook : post_hooks) hook->run(outgoing, incoming);
     if (anomaly_enabled.load(std::memory_order_relaxed) && anomaly_checks_nan)
       check_nan(node, outgoing);
@@ -500,6 +501,7 @@ TensorList Engine::run_here(const std::vector<Edge>& roots, TensorList grads,
     }
   } enter(&task, filtered);
 
+  const PassScope pass;
   task.discover(roots, inputs);
   task.seed(roots, grads);
   grads.clear();

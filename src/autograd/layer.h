@@ -6,6 +6,7 @@
 
 #include "autograd/forward.h"
 #include "autograd/record.h"
+#include "autograd/steps.h"
 #include "ops/last_use.h"
 
 namespace taeda {

@@ -18,7 +18,9 @@
 #include "op/ones.h"
 #include "op/ones_like.h"
 #include "op/real.h"
+#include "op/reshape.h"
 #include "op/sum_to_size.h"
+#include "op/t.h"
 #include "op/to_dtype.h"
 #include "op/view_as_complex.h"
 #include "op/view_as_real.h"
@@ -53,6 +55,8 @@ Tensor clone_with_strides(const Tensor& t, IntSpan strides) {
   op::copy_(out, t, false);
   return out;
 }
+Tensor reshape(const Tensor& t, IntSpan sizes) { return op::reshape(t, sizes); }
+Tensor transpose(const Tensor& matrix) { return op::t(matrix); }
 Tensor sum_to_size(const Tensor& t, IntSpan sizes) { return op::sum_to_size(t, sizes); }
 Tensor cast(const Tensor& t, DType dtype) {
   const Tensor real = t.is_complex() && !is_complex(dtype) ? op::real(t) : t;

@@ -31,6 +31,8 @@ Tensor conjugate(const Tensor& t);
 // A view of `part`, which lies where a view with the bits `view` (kMathBits) has its elements, as
 // that view reads them; `part` reads them as its base, with the bits `base`.
 Tensor as_read(const Tensor& part, KeySet view, KeySet base);
+Tensor reshape(const Tensor& t, IntSpan sizes);
+Tensor transpose(const Tensor& matrix);
 // A differentiable view of the whole tensor.
 Tensor view(const Tensor& t);
 // Any NaN among the elements of a floating or complex tensor.

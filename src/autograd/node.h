@@ -97,6 +97,7 @@ struct NodeExtras {
   Ref<Traceback> forward_traceback;    // anomaly mode: where the forward call stood
   Ref<Node> parent;                    // anomaly mode: the node whose backward made this one
   Ref<RefCounted> metadata;            // grad_fn.metadata, a Python dictionary
+  Ref<Node> steps;                     // what runs and is shown instead of the node (steps.h)
   std::atomic<void*> python{nullptr};  // the node's Python object, borrowed
   int64_t stream = 0;                  // of its device, on which the forward ran (0: the default)
 };
@@ -116,12 +117,20 @@ class Node : public RefCounted {
   virtual void release_saved() {}
   // Shows what was saved, each under the name of its argument or result.
   virtual void visit_saved(SavedVisitor&) {}
+  // For a node that is one step here and several in PyTorch's graph (steps.h): the last of those,
+  // which takes over what this one keeps; null for others.
+  virtual Ref<Node> make_steps() { return {}; }
   // Whether apply() runs Python code.
   virtual bool is_python() const { return false; }
   // The leaf whose grad this node accumulates, for the nodes that end a graph.
   virtual TensorImpl* leaf() const { return nullptr; }
 
-  const EdgeList& next_edges() const { return next_edges_; }
+  // What runs and is shown for this node: itself, or its steps.
+  Node& shown() {
+    const NodeExtras* extras = this->extras();
+    return extras && extras->steps ? *extras->steps : *this;
+  }
+  const EdgeList& next_edges() const { return const_cast<Node*>(this)->shown().next_edges_; }
   // For who records the operator.
   EdgeList& edges_to_fill() { return next_edges_; }
   void set_next_edges(EdgeList&& edges) { next_edges_ = std::move(edges); }
@@ -145,6 +154,11 @@ class Node : public RefCounted {
   }
   // Notes result number i, and on which stream a device computes it. `result` may be undefined.
   void set_input_metadata(uint32_t i, const Tensor& result);
+  // Of the only result.
+  void set_input_metadata(ResultMetadata metadata) {
+    num_inputs_ = 1;
+    metadata_ = std::move(metadata);
+  }
 
   // Later operators have higher numbers (by thread); the engine runs the highest ready one first.
   uint64_t sequence() const { return sequence_; }

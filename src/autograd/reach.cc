@@ -28,7 +28,8 @@ bool reaches_other_leaves(const TensorList& outputs, const TensorList& known) {
     open.pop_back();
     const TensorImpl* leaf = node->leaf();
     if (leaf && !own.count(leaf)) return true;
-    for (size_t i = 0; i < node->next_edges().size(); i++) visit(node->next_edge(i).node.get());
+    const EdgeList& edges = node->next_edges();
+    for (size_t i = 0; i < edges.size(); i++) visit(edges[i].node.get());
   }
   return false;
 }

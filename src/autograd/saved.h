@@ -61,6 +61,8 @@ class SavedTensor {
   // For grad_fn._raw_saved_x.register_hooks(pack, unpack).
   void register_hooks(Node& node, Ref<SavedTensorHooks> hooks);
   bool defined() const { return defined_; }
+  // The tensor's strides; none where only a hook knows it, or it was released.
+  DimVector strides() const { return tensor_ ? DimVector(tensor_->strides) : DimVector(); }
 
  private:
   struct Hooked;
@@ -84,9 +86,15 @@ class SavedTensor {
   bool requires_grad_ = false;
 };
 
+// A saved tensor that is shown as a view of it.
+struct SavedView {
+  SavedTensor* saved;
+  Tensor (*view)(const Tensor&);
+};
+
 // What a node saved under one name; std::monostate is an optional value that was not given.
 using SavedField =
-    std::variant<std::monostate, SavedTensor*, std::vector<SavedTensor>*, bool, int64_t, double,
+    std::variant<std::monostate, SavedTensor*, SavedView, std::vector<SavedTensor>*, bool, int64_t, double,
                  DType, const Scalar*, IntSpan, Span<const double>, std::string_view>;
 
 // Looks at what a node saved, for grad_fn._saved_NAME.

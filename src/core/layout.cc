@@ -220,7 +220,8 @@ int64_t storage_bytes_needed(IntSpan sizes, IntSpan strides, int64_t offset, DTy
 
 std::string dim_fix(int64_t ndim) {
   if (ndim == 0) return "Fix: the tensor has no dimensions: 0 and -1 are all that fit";
-  return format("Fix: the number of dimensions is {}, and -1 is the last one", ndim);
+  return format("Fix: give one from 0 to {}, or count from the end, where -1 is the last one",
+                ndim - 1);
 }
 
 int64_t wrap_dim(int64_t dim, int64_t ndim) {

@@ -26,9 +26,9 @@ void fail_dim(int64_t dim, int64_t ndim) {
 
 void fail_device(std::string_view op, std::string_view argument, Device expected, Device got) {
   fail(ErrorKind::kRuntime,
-       "{}: expected all tensors to be on the same device, but argument '{}' is on {}, different "
-       "from other tensors on {}",
-       op, argument, got, expected);
+       "Expected all tensors to be on the same device, but found at least two devices, {} and {}! "
+       "(in {}, argument '{}' is on {})\nFix: move it, .to(\"{}\"); a model by model.to(device)",
+       expected, got, op, argument, got, expected);
 }
 
 void same_device(const char* op, const char* argument, TensorSpan list, Device expected) {

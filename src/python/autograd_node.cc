@@ -4,6 +4,7 @@
 
 #include "autograd/custom.h"
 #include "autograd/record.h"
+#include "autograd/steps.h"
 #include "python/autograd.h"
 #include "python/autograd_hooks.h"
 #include "python/call.h"
@@ -103,7 +104,7 @@ PyObject* node_call(PyObject* self, PyObject* args, PyObject* kwargs) {
                    static_cast<int64_t>(i + 1), type_name(item));
     grads[static_cast<size_t>(i)] = tensor_of(item);
   }
-  const TensorList results = unlocked_if(true, [&] { return node.apply(std::move(grads)); });
+  const TensorList results = unlocked_if(true, [&] { return node.shown().apply(std::move(grads)); });
   PyRef tuple = PyRef::check(PyTuple_New(static_cast<Py_ssize_t>(results.size())));
   for (size_t i = 0; i < results.size(); i++)
     PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i),
@@ -279,6 +280,7 @@ PyObject* wrap_node(Ref<Node> node) {
   if (!node) Py_RETURN_NONE;
   auto& extras = node->make_extras();
   if (void* existing = extras.python.load()) return new_ref(static_cast<PyObject*>(existing));
+  autograd::show_steps(*node);
   PyTypeObject* type = type_of(*node);
   PyObject* self = type->tp_alloc(type, 0);
   if (!self) throw PythonError();

@@ -85,6 +85,12 @@ struct Wrapped {
     cast(self)->saved = saved;
     return self;
   }
+  PyObject* operator()(const autograd::SavedView& field) const {
+    if (raw) return (*this)(field.saved);
+    const Tensor tensor = field.saved->unpack_recorded(node);
+    if (!tensor.defined()) Py_RETURN_NONE;
+    return wrap(field.view(tensor));
+  }
   PyObject* operator()(std::vector<SavedTensor>* list) const {
     PyRef tuple = PyRef::check(PyTuple_New(static_cast<Py_ssize_t>(list->size())));
     for (size_t i = 0; i < list->size(); i++)
@@ -108,6 +114,7 @@ struct Wrapped {
 
 bool is_tensor_field(const SavedField& value) {
   return std::holds_alternative<SavedTensor*>(value) ||
+         std::holds_alternative<autograd::SavedView>(value) ||
          std::holds_alternative<std::vector<SavedTensor>*>(value);
 }
 
@@ -150,13 +157,13 @@ class Lister final : public autograd::SavedVisitor {
 
 PyObject* saved_attribute(Node& node, std::string_view name) {
   Finder finder(node, name);
-  node.visit_saved(finder);
+  node.shown().visit_saved(finder);
   return finder.release();
 }
 
 void append_saved_names(Node& node, PyObject* list) {
   Lister lister(list);
-  node.visit_saved(lister);
+  node.shown().visit_saved(lister);
 }
 
 void add_saved_tensor_type(PyObject* module) {

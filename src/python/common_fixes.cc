@@ -83,7 +83,17 @@ constexpr Known kKnown[] = {
      "larger output a larger stride, or F.pad after"},
     {"only supports boolean masks",
      "Fix: make the mask boolean: mask.bool(), or a comparison such as mask != 0"},
-    {"The expanded size of the tensor", kFittingSizes},
+    {"The expanded size of the tensor",
+     "Fix: sizes must be equal or 1, counted from the last dimension: look at both shapes; a "
+     "missing dimension is added by unsqueeze"},
+    {"target tensor expected, multi-target not supported",
+     "Fix: one class a row, without a last dimension of 1: target.squeeze(1); probabilities have "
+     "the input's shape and are floating point"},
+    {"only one element tensors can be converted to Python scalars",
+     "Fix: tensors of one shape become one by torch.stack(tensors)"},
+    {"expected sequence of length",
+     "Fix: rows need one length: pad them, torch.nn.utils.rnn.pad_sequence takes tensors"},
+    {"Expected dtype int64 for index", "Fix: indices are integers: index.long()"},
     {"doesn't match the broadcast shape",
      "Fix: what is written in place keeps its shape: write x = x + y for the broadcast result"},
     {"Padding size should be less than the corresponding input dimension",

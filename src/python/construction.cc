@@ -413,8 +413,13 @@ Tensor legacy_tensor(PyObject* args, DType dtype, OptDevice device, bool keeps_d
 
 OptDevice device_keyword(PyObject* kwargs) {
   PyObject* device = kwargs ? PyDict_GetItemString(kwargs, "device") : nullptr;
-  if (kwargs && PyDict_GET_SIZE(kwargs) > (device ? 1 : 0)) {
-    raise_python(PyExc_TypeError, "new() got an unexpected keyword argument");
+  PyObject *key = nullptr, *value = nullptr;
+  for (Py_ssize_t at = 0; kwargs && PyDict_Next(kwargs, &at, &key, &value);) {
+    if (value == device) continue;
+    raise_python(PyExc_TypeError,
+                 "new() got an unexpected keyword argument '{}'\nFix: torch.tensor(data) takes "
+                 "dtype, device and requires_grad",
+                 utf8(key));
   }
   return device && device != Py_None ? OptDevice(to_device(device)) : OptDevice();
 }

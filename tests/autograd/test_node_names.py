@@ -41,14 +41,14 @@ F.avg_pool2d(x[None, None], 2) | F.adaptive_avg_pool2d(x[None, None], 2) | F.pad
 F.grid_sample(x[None, None], g) | x.mul_(2) | x.add_(y) | x.exp_() | x.relu_() | x.zero_()
 x.sub_(y) | x.div_(y) | x.sigmoid_() | x.tanh_() | x.masked_fill_(x > 0.5, 0) | x.copy_(y)
 torch.fft.fft(x) | torch.fft.rfft(x) | x.nan_to_num() | torch.special.entr(x)
+F.linear(x, m) | F.linear(x, m, m[0]) | F.linear(x[None], m) | F.linear(x[None], m, m[0])
 torch.special.xlog1py(x, y) | torch.lerp(x, y, y) | torch.view_as_complex(x.view(3, 2, 2)).angle()
 """
 # The node itself has PyTorch's class, what is behind it is recorded in other steps.
 SAME_NODE = """
 x ** 2 | 2 ** x | x % 2 | x.clamp(0.2, 0.8) | torch.lerp(x, y, 0.5) | torch.outer(x[0], y[0])
 x.scatter(0, x.argsort(0), y) | x.index_add(0, i, y[:2]) | x.scatter_add(0, x.argsort(0), y)
-x.index_copy(0, i, y[:2]) | F.linear(x, m) | F.linear(x, m, m[0]) | F.linear(x[None], m)
-F.linear(x[None], m, m[0]) | F.prelu(x, m[0, :1]) | F.normalize(x) | F.cosine_similarity(x, y)
+x.index_copy(0, i, y[:2]) | F.prelu(x, m[0, :1]) | F.normalize(x) | F.cosine_similarity(x, y)
 F.cross_entropy(x, i3) | F.rms_norm(x, (4,)) | F.dropout(x, 0.5)
 F.scaled_dot_product_attention(x[None, None], y[None, None], y[None, None])
 x.max() | x.min() | x.bernoulli() | torch.linalg.norm(x) | x.softmax(0)
@@ -87,10 +87,6 @@ LACKING = {
     "torch.addmm(x, x, m)": (
         "mat1_sym_sizes mat1_sym_strides mat2_sym_sizes mat2_sym_strides", _LAYOUT,
     ),
-    "F.linear(x, m, m[0])": (
-        "alpha beta mat1 mat1_sym_sizes mat1_sym_strides mat2 mat2_sym_sizes mat2_sym_strides",
-        "linear is one step here, with input and weight; PyTorch's has the weight transposed",
-    ),
     "x.mean()": ("self_sym_numel", _NOT_READ),
     "x.mean(0)": ("self_sym_numel", _NOT_READ),
     "F.cross_entropy(x, i3)": ("self total_weight", "one step: scores are kept, not logarithms"),
@@ -118,7 +114,7 @@ x[i] | torch.cat([x, y]) | torch.stack([x, y]) | F.softmax(x, 0) | F.log_softmax
 F.silu(x) | F.leaky_relu(x) | x.permute(1, 0) | x.transpose(0, 1) | x.clone() | x.double()
 torch.where(x > y, x, y) | F.pad(x, (1, 1)) | x.expand(2, 3, 4) | x.unsqueeze(0) | x.topk(1)[0]
 x.sort()[0] | x.cumsum(0) | x.masked_fill(x > 0, 0) | x.index_select(0, i) | x.squeeze()
-x.logsumexp(0) | F.relu(x) | torch.linalg.inv(m)
+x.logsumexp(0) | F.relu(x) | torch.linalg.inv(m) | F.linear(x, m, m[0])
 """
 
 

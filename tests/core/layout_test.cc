@@ -73,7 +73,7 @@ TEST(Layout, WrapDim) {
     EXPECT_EQ(error.kind(), ErrorKind::kIndex);
     EXPECT_STREQ(error.what(),
                  "Dimension out of range (expected to be in range of [-3, 2], but got 3)\n"
-                 "Fix: the number of dimensions is 3, and -1 is the last one");
+                 "Fix: give one from 0 to 2, or count from the end, where -1 is the last one");
   }
 }
 

@@ -410,7 +410,7 @@ MISTAKES = (
         ("got 2",),
         "IndexError",
         "Dimension out of range (expected to be in range of [-2, 1], but got 2)",
-        cure=("the number of dimensions is 2",),
+        cure=("give one from 0 to 1",),
     ),
     Mistake(
         "A mask of another shape",

@@ -1,9 +1,11 @@
 """What mypy and pyright say of programs that use taeda, and of programs with mistakes.
 
-pyright is used where it is on the path or TAEDA_PYRIGHT names it; mypy is the one of `make lint`.
+pyright is the one that TAEDA_PYRIGHT names or, as its package brings all that it needs, basedpyright
+by pyright's standard rules; mypy is the one of `make lint`.
 """
 
 import importlib
+import json
 import os
 import pkgutil
 import re
@@ -21,7 +23,8 @@ import taeda as torch
 PROGRAMS = sorted(Path(__file__).with_name("typing").glob("*.py"))
 CORRECT = [path for path in PROGRAMS if path.name != "mistakes.py"]
 MISTAKES = Path(__file__).with_name("typing") / "mistakes.py"
-PYRIGHT = os.environ.get("TAEDA_PYRIGHT") or shutil.which("pyright")
+_PATH = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
+PYRIGHT = os.environ.get("TAEDA_PYRIGHT") or shutil.which("basedpyright", path=_PATH)
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +54,9 @@ def pyright(environment, *files):
     if PYRIGHT is None:
         pytest.skip("pyright is not installed")
     python, folder = environment
-    command = [PYRIGHT, "--pythonpath", str(python), *map(str, files)]
+    settings = {"typeCheckingMode": "standard", "include": [*map(str, files)]}
+    (folder / "pyrightconfig.json").write_text(json.dumps(settings))
+    command = [PYRIGHT, "--pythonpath", str(python), "--project", str(folder)]
     done = subprocess.run(command, capture_output=True, text=True, cwd=folder, check=False)
     assert done.returncode in (0, 1), done.stderr
     return [line for line in done.stdout.splitlines() if re.search(r" - (error|warning)", line)]

@@ -129,7 +129,12 @@ class Optimizer:
             )
         self.state: defaultdict[Tensor, Any] = defaultdict(dict)
         self.param_groups: list[dict[str, Any]] = []
-        param_groups: list[Any] = list(params)
+        try:
+            param_groups: list[Any] = list(params)
+        except TypeError as error:
+            if not isinstance(params, Iterable):
+                error.add_note("Fix: give model.parameters(), or a list of tensors")
+            raise
         if not param_groups:
             error = ValueError("optimizer got an empty parameter list")
             error.add_note(
@@ -410,13 +415,25 @@ def check_lr(lr: Any, foreach: bool | None = None, capturable: bool = False) -> 
             )
         if lr.numel() != 1:
             raise ValueError("Tensor lr must be 1-element")
+    _check_number(lr, "lr")
     if not 0.0 <= lr:
         error = ValueError(f"Invalid learning rate: {lr}")
         error.add_note("Fix: lr is a number from 0 on; to go uphill, maximize=True")
         raise error
 
 
+def _check_number(value: Any, name: str) -> None:
+    """The TypeError of a comparison with a string, which says what is compared and the way out."""
+    if isinstance(value, str):
+        try:
+            _ = 0.0 <= value  # type: ignore[operator]
+        except TypeError as error:
+            error.add_note(f"Fix: {name}={value!r} is text: give a number, {name}=float({value!r})")
+            raise
+
+
 def check_not_negative(value: float, text: str) -> None:
+    _check_number(value, text.partition(" ")[0])
     if not 0.0 <= value:
         raise ValueError(f"Invalid {text}: {value}")
 

@@ -8,7 +8,7 @@ from taeda import Tensor
 
 from . import _fused
 from ._stateless import step_all
-from .optimizer import ElementwiseOptimizer, ParamsT
+from .optimizer import ElementwiseOptimizer, ParamsT, check_lr, check_not_negative
 
 __all__ = ["SGD", "sgd"]
 
@@ -64,12 +64,9 @@ class SGD(ElementwiseOptimizer):
     ) -> None:
         if isinstance(lr, Tensor) and lr.numel() != 1:
             raise ValueError("Tensor lr must be 1-element")
-        if lr < 0.0:
-            raise ValueError(f"Invalid learning rate: {lr}")
-        if momentum < 0.0:
-            raise ValueError(f"Invalid momentum value: {momentum}")
-        if weight_decay < 0.0:
-            raise ValueError(f"Invalid weight_decay value: {weight_decay}")
+        check_lr(lr)
+        check_not_negative(momentum, "momentum value")
+        check_not_negative(weight_decay, "weight_decay value")
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
         super().__init__(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import taeda
 from taeda import Tensor
 
-from .batchnorm import BatchNorm2d, BatchNorm3d, _BatchNorm
+from .batchnorm import BatchNorm1d, BatchNorm2d, BatchNorm3d, _BatchNorm
 from .conv import _ConvNd
 from .linear import Linear
 from .normalization import LayerNorm
-from .rnn import RNNBase
+from .rnn import LSTM, RNNBase
 from .sparse import Embedding
 
 
@@ -23,6 +24,9 @@ def advice(module: Any, args: tuple) -> str:
     """
     if not args or not isinstance(args[0], Tensor):
         return ""
+    weight = next(module.parameters(), None)
+    if weight is not None and weight.device != args[0].device:
+        return f"move the input, x.to({str(weight.device)!r}), or the model, model.to(device)"
     for kind, advise in _ADVICE.items():
         if isinstance(module, kind):
             return advise(module, *args[:2])
@@ -34,6 +38,8 @@ def _equal(name: str, wanted: int, what: str, given: int) -> str:
 
 
 def _dtype(module: Any, x: Tensor) -> str:
+    if module.weight is None:  # a norm without one
+        return ""
     wanted = module.weight.dtype
     return f"convert the input, x.to({wanted}), or the model" if x.dtype != wanted else ""
 
@@ -50,6 +56,10 @@ def _conv(module: Any, x: Tensor, *_: Any) -> str:
     if x.dim() not in (spatial + 1, spatial + 2):
         return f"the input has (batch,) channels and {spatial} more dimensions: add one by x[None]"
     channels = x.shape[-spatial - 1]
+    if channels != module.in_channels == x.shape[-1]:
+        batch, last = x.dim() - spatial - 1, x.dim() - 1
+        order = (*range(batch), last, *range(batch, last))
+        return f"channels come before the pixels: x.permute{order}"
     fault = _equal("in_channels", module.in_channels, "the input's channels are", channels)
     return fault or _dtype(module, x) or ("" if module.transposed else _kernel(module, x.shape))
 
@@ -68,6 +78,9 @@ def _kernel(module: Any, shape: Any) -> str:
 
 
 def _batch_norm(module: Any, x: Tensor, *_: Any) -> str:
+    if isinstance(module, BatchNorm1d) and x.dim() not in (2, 3):
+        add = ": add the batch by x[None]" if x.dim() == 1 else ""
+        return f"the input is (batch, channels) or (batch, channels, length){add}"
     for kind, dims in _NORM_INPUTS.items():
         if isinstance(module, kind) and len(dims) + 2 != x.dim():
             fitting = {2: "BatchNorm1d", 3: "BatchNorm1d", 4: "BatchNorm2d", 5: "BatchNorm3d"}
@@ -79,7 +92,7 @@ def _batch_norm(module: Any, x: Tensor, *_: Any) -> str:
         return _equal("num_features", module.num_features, "the input's channels are", channels)
     if module.training and x.numel() == channels:
         return "a batch of 2 or more, drop_last=True in the DataLoader, or eval()"
-    return ""
+    return _dtype(module, x)
 
 
 def _layer_norm(module: Any, x: Tensor, *_: Any) -> str:
@@ -87,7 +100,7 @@ def _layer_norm(module: Any, x: Tensor, *_: Any) -> str:
     given = tuple(x.shape[-len(wanted) :])
     if wanted != given:
         return f"normalized_shape is {wanted} and the input's last sizes {given}: make them equal"
-    return ""
+    return _dtype(module, x)
 
 
 def _recurrent(module: Any, x: Tensor, state: Any = None) -> str:
@@ -95,6 +108,8 @@ def _recurrent(module: Any, x: Tensor, state: Any = None) -> str:
     fault = _equal("input_size", module.input_size, "the input's last size", size)
     if fault or state is None:
         return fault
+    if isinstance(state, Tensor) and isinstance(module, LSTM):
+        return "the state of an LSTM is a pair of tensors, (h_0, c_0)"
     given = tuple(state[0].shape if isinstance(state, tuple) else state.shape)
     layers = module.num_layers * (2 if module.bidirectional else 1)
     batch = () if x.dim() == 2 else (x.shape[0 if module.batch_first else 1],)
@@ -113,7 +128,11 @@ _NORM_INPUTS = {BatchNorm2d: ("height", "width"), BatchNorm3d: ("depth", "height
 def _embedding(module: Any, x: Tensor, *_: Any) -> str:
     if x.is_floating_point():
         return "indices are integers: x.long()"
-    return f"num_embeddings is {module.num_embeddings}: indices run from 0 to one less"
+    if x.dtype not in (taeda.int32, taeda.int64):
+        return "indices are int64 or int32: x.long()"
+    if bool(((x < 0) | (x >= module.num_embeddings)).any()):
+        return f"num_embeddings is {module.num_embeddings}: indices run from 0 to one less"
+    return ""
 
 
 _ADVICE = {

@@ -101,7 +101,8 @@ def _describe_arguments(args: tuple, kwargs: dict) -> str:
 def _describe(value: Any) -> str:
     if isinstance(value, taeda.Tensor):
         try:
-            return f"{list(value.shape)} {str(value.dtype).rpartition('.')[2]}"
+            where = "" if value.device.type == "cpu" else f" {value.device}"
+            return f"{list(value.shape)} {str(value.dtype).rpartition('.')[2]}{where}"
         except Exception:  # a tensor without a shape
             return type(value).__name__
     if isinstance(value, (bool, int, float, str, type(None))):

@@ -52,7 +52,15 @@ class _Loss(Module):
     ) -> None:
         super().__init__()
         if size_average is not None or reduce is not None:
-            reduction = legacy_get_string(size_average, reduce)
+            try:
+                reduction = legacy_get_string(size_average, reduce)
+            except RuntimeError as error:  # the truth of a tensor
+                kind = type(self).__name__
+                raise RuntimeError(
+                    f"{error.args[0].partition(chr(10))[0]}: nn.{kind} takes no input and target, "
+                    f"what it makes does\nFix: construct the loss first, "
+                    f"nn.{kind}()(input, target), or call the function of nn.functional"
+                ) from None
         self.reduction = reduction
 
 

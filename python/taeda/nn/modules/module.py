@@ -80,6 +80,47 @@ class _WrappedHook:
             self.module = weakref.ref(state["module"])
 
 
+def _not_a_module(value: Any) -> TypeError:
+    """The error of a container that was given something else, with what may have been meant."""
+    name = getattr(value, "__name__", "")
+    if callable(value) and name:
+        module = getattr(value, "__module__", None) or "torch"
+        error = TypeError(f"{module}.{name} is not a Module subclass")
+        made = isinstance(value, type) and issubclass(value, Module)
+        error.add_note(
+            f"Fix: construct the layer, {name}()"
+            if made
+            else "Fix: functions have layers, nn.ReLU() for F.relu; for others write a Module"
+        )
+        return error
+    error = TypeError(f"{_typename(value)} is not a Module subclass")
+    if isinstance(value, list | tuple):
+        error.add_note("Fix: give the layers one by one, Sequential(*layers)")
+    return error
+
+
+def _prefix_fix(missing: list[str], unexpected: list[str]) -> str:
+    """What to do where keys differ in a prefix only, as a wrapper of the model gives them."""
+    if not missing or not unexpected:
+        return ""
+    for given, wanted, other in ((unexpected, missing, "begin"), (missing, unexpected, "lack")):
+        prefix, dot, _ = given[0].partition(".")
+        if {key.removeprefix(prefix + dot) for key in given} == {*wanted}:
+            break
+    else:
+        return ""
+    if other == "begin":
+        return (
+            f"Fix: the keys given begin with '{prefix}.', of a wrapper such as DataParallel or "
+            f"torch.compile: {{k.removeprefix('{prefix}.'): v for k, v in state.items()}}, or save "
+            f"the state of the model inside"
+        )
+    return (
+        f"Fix: the keys given lack '{prefix}.', which the model's begin with: load into "
+        f"model.{prefix}, or {{'{prefix}.' + k: v for k, v in state.items()}}"
+    )
+
+
 def _typename(value: Any) -> str:
     if isinstance(value, Tensor):
         return value.type()
@@ -279,7 +320,7 @@ class Module:
     def add_module(self, name: str, module: Module | None) -> None:
         """Adds a child module; it can be reached as an attribute."""
         if not isinstance(module, Module) and module is not None:
-            raise TypeError(f"{_typename(module)} is not a Module subclass")
+            raise _not_a_module(module)
         if not isinstance(name, str):
             raise TypeError(f"module name should be a string. Got {_typename(name)}")
         if hasattr(self, name) and name not in self._modules:
@@ -1066,7 +1107,8 @@ class Module:
                 )
             )
             error.add_note(
-                "Fix: build the model as it was when it was saved, or rename the keys; "
+                _prefix_fix(missing_keys, unexpected_keys)
+                or "Fix: build the model as it was when it was saved, or rename the keys; "
                 "strict=False lets keys be missing or unexpected, sizes never differ"
             )
             raise error

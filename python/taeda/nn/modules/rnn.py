@@ -561,6 +561,8 @@ class LSTM(RNNBase):
     def forward(
         self, input: Any, hx: tuple[Tensor, Tensor] | None = None
     ) -> tuple[Any, tuple[Tensor, Tensor]]:
+        if isinstance(hx, Tensor):  # two states stacked
+            hx = (hx[0], hx[1])
         return self._forward(input, None if hx is None else tuple(hx))
 
 
@@ -821,6 +823,12 @@ class LSTMCell(RNNCellBase):
     def forward(
         self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None
     ) -> tuple[Tensor, Tensor]:
+        if isinstance(hx, Tensor):
+            error = TypeError(
+                "lstm_cell(): argument 'hx' (position 2) must be tuple of Tensors, not Tensor"
+            )
+            error.add_note("Fix: the state of an LSTM is a pair of tensors, (h_0, c_0)")
+            raise error
         state = None if hx is None else tuple(hx)
         h, c = self._run(input, state, _recurrence.lstm_step, 2)
         return h, c
