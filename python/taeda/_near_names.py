@@ -6,10 +6,9 @@ lacks them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 TYPE_CHECKING = False  # typing's own would load typing
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
     from typing import NoReturn
 
 # What NumPy, Keras, TensorFlow and JAX call things: PyTorch's name, where an object has it.
@@ -119,14 +118,46 @@ def nearest(wrong: str, names: Iterable[str]) -> str | None:
     return near[best[1]] if best[0] < 4 else None
 
 
-def no_attribute(owner: str, name: str, names: Iterable[str]) -> AttributeError:
-    """The error "module 'x' has no attribute 'nam'. Did you mean: 'name'?", to be raised.
+class _Missing(AttributeError):
+    """An AttributeError that looks for the name that was meant when its text is asked for: most are
+    raised for hasattr and getattr with a default, which ask for none.
 
-    With a suggestion it has a name without an object, or else CPython's traceback would add one
-    more.
+    It has a name without an object, or else CPython's traceback would add a second suggestion.
     """
-    text = f"{owner} has no attribute '{name}'"
-    near = nearest(name, names)
-    if near is None:
-        return AttributeError(text)
-    return AttributeError(f"{text}. Did you mean: '{near}'?", name=name)
+
+    def __init__(self, text: str, name: str, names: Callable[[], Iterable[str]]):
+        super().__init__(text, name=name)
+        self._names = names
+
+    def __str__(self) -> str:
+        text, wrong, names = self.args[0], self.name, [*self._names()]
+        meant = nearest(wrong, names)
+        if meant is None and len(wrong) > 4 and not wrong.startswith("_"):
+            from difflib import get_close_matches
+
+            meant = next(iter(get_close_matches(wrong, names, 1, 0.8)), None)
+        return text if meant is None else f"{text}. Did you mean: '{meant}'?"
+
+    def __reduce__(self) -> tuple:
+        return AttributeError, (str(self),)
+
+
+_Missing.__name__ = _Missing.__qualname__ = "AttributeError"
+_Missing.__module__ = "builtins"
+
+
+def no_attribute(owner: str, name: str, names: Callable[[], Iterable[str]]) -> AttributeError:
+    """The error "module 'x' has no attribute 'nam'. Did you mean: 'name'?", to be raised; `names`
+    gives those that there are."""
+    return _Missing(f"{owner} has no attribute '{name}'", name, names)
+
+
+def of_module(module: str) -> Callable[[str], object]:
+    """The `__getattr__` of a module that has all its names."""
+
+    def __getattr__(name: str) -> object:
+        from sys import modules
+
+        raise no_attribute(f"module '{module}'", name, lambda: dir(modules[module]))
+
+    return __getattr__

@@ -293,7 +293,9 @@ def attribute(module: str, name: str) -> Any:
         shown = getattr(_loaded(module), "__name__", module)
         from taeda._near_names import no_attribute
 
-        known = _names_of_root() if _torch(module) == "torch" else dir(_loaded(module))
+        def known() -> list[str] | set[str]:
+            return _names_of_root() if _torch(module) == "torch" else dir(_loaded(module))
+
         raise no_attribute(f"module '{shown}'", name, known)
     setattr(_loaded(module), name, found)
     return found

@@ -8,7 +8,7 @@ tensor(0.5000)
 ``log_prob(sample).backward()`` gives the score function's.
 """
 
-from taeda import _C
+from taeda import _C, _near_names
 
 from . import constraints, transforms  # noqa: F401
 from .bernoulli import Bernoulli
@@ -111,3 +111,4 @@ __all__.extend(transforms.__all__)
 for _class in [v for v in globals().values() if isinstance(v, type)]:
     _C._hint_keywords(_class)
 del _class
+__getattr__ = _near_names.of_module(__name__)

@@ -53,7 +53,7 @@ else:
             return modules.LinearCrossEntropyOptions
         from taeda._near_names import no_attribute
 
-        raise no_attribute(f"module {__name__!r}", name, __dir__())
+        raise no_attribute(f"module {__name__!r}", name, __dir__)
 
     del TYPE_CHECKING
 

@@ -98,4 +98,4 @@ def __getattr__(name: str) -> Any:  # says to type checkers that names are added
             return getattr(private, name)
     from taeda._near_names import no_attribute
 
-    raise no_attribute(f"module {__name__!r}", name, __dir__())
+    raise no_attribute(f"module {__name__!r}", name, __dir__)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 import taeda
-from taeda import _C, Tensor
+from taeda import _C, Tensor, _near_names
 
 __all__ = [
     "calculate_gain",
@@ -528,3 +528,5 @@ kaiming_uniform = _make_deprecate(kaiming_uniform_)
 kaiming_normal = _make_deprecate(kaiming_normal_)
 orthogonal = _make_deprecate(orthogonal_)
 sparse = _make_deprecate(sparse_)
+
+__getattr__ = _near_names.of_module(__name__)

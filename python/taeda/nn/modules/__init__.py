@@ -92,4 +92,4 @@ else:  # type checkers read no computed list, and export what * imports
             return LinearCrossEntropyOptions
         from taeda._near_names import no_attribute
 
-        raise no_attribute(f"module {__name__!r}", name, globals())
+        raise no_attribute(f"module {__name__!r}", name, globals)

@@ -801,7 +801,7 @@ class Module:
                 return entries[name]
         from taeda._near_names import no_attribute
 
-        raise no_attribute(f"'{type(self).__name__}' object", name, _names_like(self, name))
+        raise no_attribute(f"'{type(self).__name__}' object", name, lambda: _names_of(self))
 
     def __setattr__(self, name: str, value: Any) -> None:
         fields = self.__dict__
@@ -1283,22 +1283,15 @@ class Module:
 
 
 # The public names of classes by their first letter: hasattr of a name that is missing stays quick.
-_class_names: weakref.WeakKeyDictionary[type, dict[str, list[str]]] = weakref.WeakKeyDictionary()
 
 
-def _names_like(module: Module, name: str) -> Iterator[str]:
-    """The attributes that begin as `name` does, also of a module whose __init__ has not run."""
+def _names_of(module: Module) -> Iterator[str]:
+    """The attributes of a module, also of one whose __init__ has not run."""
     fields = module.__dict__
     for kind in ("_parameters", "_modules", "_buffers"):
         yield from fields.get(kind, ())
     yield from fields
-    by_letter = _class_names.get(type(module))
-    if by_letter is None:
-        by_letter = {}
-        for key in dir(type(module)):
-            by_letter.setdefault(key[0], []).append(key)
-        _class_names[type(module)] = by_letter
-    yield from by_letter.get(name[0], ())
+    yield from dir(type(module))
 
 
 def _check_name(kind: str, name: Any) -> None:

@@ -7,6 +7,8 @@ combine with other changes of it; those with a closed form have it too.
 
 from __future__ import annotations
 
+from taeda import _near_names
+
 from ._base import EPOCH_DEPRECATION_WARNING as EPOCH_DEPRECATION_WARNING
 from ._base import LRScheduler
 from ._base import _LRScheduler as _LRScheduler
@@ -39,3 +41,5 @@ __all__ = [
 
 for _name in [*__all__, "_LRScheduler"]:  # pickles name the public module
     globals()[_name].__module__ = __name__
+
+__getattr__ = _near_names.of_module(__name__)
