@@ -70,8 +70,32 @@ FAMILIES = {
     "conv": "layers", "pool": "layers", "loss": "layers", "recurrent": "layers",
     "attention": "layers",
 }  # fmt: skip
+# Modules whose functions are written in Python -> the page of theirs; and of functions that have none.
+HOMES = {
+    "_functions.layers": "layers", "_functions.recurrent": "layers", "nn.functional": "layers",
+    "_histogram": "reductions", "_unique": "reductions", "_lobpcg": "products",
+    "_lowrank": "products", "functional": "shapes", "sparse._construct": "creation",
+    "sparse._products": "products", "serialization": "creation",
+    "autograd.grad_mode": "gradients", "amp.autocast_mode": "gradients",
+    "amp.grad_scaler": "gradients", "func._vmap": "gradients",
+}  # fmt: skip
+WITHOUT_HOME = {
+    "types": "device finfo iinfo result_type promote_types can_cast get_default_dtype "
+    "set_default_dtype is_complex is_floating_point is_signed",
+    "creation": "Generator as_tensor asarray default_generator from_dlpack from_file from_numpy "
+    "frombuffer get_rng_state initial_seed manual_seed seed set_rng_state tensor",
+    "gradients": "is_grad_enabled is_inference_mode_enabled is_inference set_anomaly_enabled "
+    "is_anomaly_enabled is_anomaly_check_nan_enabled clear_autocast_cache",
+    "products": "gradient frobenius_norm nuclear_norm",
+    "elementwise": "real imag resolve_conj resolve_neg is_nonzero",
+    "shapes": "column_stack row_stack combinations numel",
+}
+# Modules whose names others import, and no program looks for in a reference.
+PLUMBING = {"_dispatch_keys", "_jit_internal", "overrides", "serialization._archive"}
 TITLES = {
-    "creation": "making tensors, random numbers",
+    "creation": "making, saving and loading tensors, random numbers",
+    "gradients": "gradients and lower precision, on and off",
+    "types": "dtypes, layouts, devices",
     "shapes": "shapes and views",
     "elementwise": "element by element",
     "reductions": "sums, extremes, sorting",
@@ -121,6 +145,7 @@ def resolve(path: str) -> Any:
 def members(owner: Any) -> Iterator[tuple[str, Any]]:
     """Public names and values: what `__all__` or `dir` tells, less modules."""
     names = getattr(owner, "__all__", None) or dir(owner)
+    names = [*names, "summary"] if getattr(owner, "__name__", "") == "taeda" else names
     for name in sorted(set(names), key=lambda name: (name.lower(), name)):
         if name.startswith("_"):
             continue
@@ -134,9 +159,20 @@ def members(owner: Any) -> Iterator[tuple[str, Any]]:
         if not isinstance(owner, type) and not (callable(value) or value.__doc__):
             continue
         home = str(getattr(value, "__module__", None) or "")
+        if hasattr(value, "_only_raises") or is_plumbing(owner, value, home):
+            continue
         if not isinstance(owner, type) and home and not home.startswith(("taeda", "builtins")):
             continue
         yield name, value
+
+
+def is_plumbing(owner: Any, value: Any, home: str) -> bool:
+    """Whether a module has the name for other modules only; of a class, whether it is a class, as
+    that which a lazy layer becomes."""
+    if isinstance(owner, type):
+        return isinstance(value, type)
+    there = owner.__name__ == home
+    return type(value) in (bool, tuple) or (home.removeprefix("taeda.") in PLUMBING and not there)
 
 
 def described(value: Any) -> bool:
@@ -164,8 +200,18 @@ def families() -> dict[str, str]:
 def group(path: str, name: str, value: Any) -> str:
     """The page of a module's member, "" for modules of one page."""
     if path in ("taeda", "taeda.Tensor"):
-        return families().get(name, families().get(name.removesuffix("_"), "others"))
+        page = families().get(name) or families().get(name.removesuffix("_"), "others")
+        return page if page != "others" or path != "taeda" else home_page(name, value)
     if path == "taeda.nn":
         module = str(getattr(value, "__module__", "")).rpartition(".")[2]
         return LAYERS.get(module, "others")
     return ""
+
+
+def home_page(name: str, value: Any) -> str:
+    """The page of a function of taeda that the operator table does not place."""
+    home = str(getattr(value, "__module__", None) or "").removeprefix("taeda.")
+    if type(value).__name__ in ("dtype", "layout", "memory_format", "qscheme"):
+        return "types"
+    listed = (page for page, names in WITHOUT_HOME.items() if name in names.split())
+    return next(listed, HOMES.get(home, "others"))
