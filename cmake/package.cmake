@@ -29,6 +29,13 @@ install(DIRECTORY python/taeda/ DESTINATION taeda COMPONENT wheel
 install(DIRECTORY ${TAEDA_STUBS}/ DESTINATION taeda COMPONENT wheel)
 install(FILES ${TAEDA_DEFINITIONS} DESTINATION taeda/_decomp COMPONENT wheel)
 
+# The commit that is packed, for `python -m taeda.env`; none outside of a clone.
+install(CODE "execute_process(COMMAND git -C \"${CMAKE_CURRENT_SOURCE_DIR}\" describe --always
+    --abbrev=40 --dirty --exclude=* OUTPUT_VARIABLE commit RESULT_VARIABLE failed ERROR_QUIET)
+  if(NOT failed)
+    file(WRITE \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/taeda/COMMIT\" \"\${commit}\")
+  endif()" COMPONENT wheel)
+
 install(DIRECTORY include/taeda ${TAEDA_GENERATED}/include/taeda
   DESTINATION taeda/include COMPONENT wheel FILES_MATCHING PATTERN "*.h" PATTERN "*.inc")
 
@@ -60,6 +67,8 @@ install(FILES ${python_prefix}/share/doc/onednn/THIRD-PARTY-PROGRAMS RENAME oneD
   DESTINATION taeda/licenses COMPONENT wheel)
 file(GLOB openblas_license ${TAEDA_OPENBLAS_FOLDER}/../../scipy_openblas32-*.dist-info/licenses/LICENSE.txt)
 install(FILES ${openblas_license} RENAME OpenBLAS.txt DESTINATION taeda/licenses COMPONENT wheel)
+install(FILES /usr/share/doc/libhwy-dev/copyright RENAME Highway.txt DESTINATION taeda/licenses
+  COMPONENT wheel OPTIONAL)
 
 # find_package(taeda) from the build folder too: -Dtaeda_DIR=build.
 export(EXPORT taedaTargets NAMESPACE taeda:: FILE ${CMAKE_BINARY_DIR}/taedaTargets.cmake)

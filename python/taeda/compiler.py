@@ -7,7 +7,7 @@ import contextlib
 import functools
 import os
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar, overload
 
 from taeda import _missing
 
@@ -32,6 +32,7 @@ __all__ = [
 ]
 
 
+_F = TypeVar("_F", bound=Callable[..., Any])
 # What `backend` and `mode` may say.
 _BACKENDS = frozenset(
     "aot_eager aot_eager_decomp_partition aot_eager_decomp_partition_with_mode "
@@ -56,6 +57,36 @@ def _check_options(backend: Any, mode: str | None, options: dict[str, Any] | Non
         raise RuntimeError(f"Unrecognized mode={mode}, should be one of: {', '.join(_MODES)}")
 
 
+@overload
+def compile(
+    model: _F,
+    *,
+    fullgraph: bool = False,
+    dynamic: bool | None = None,
+    backend: Any = None,
+    mode: str | None = None,
+    options: dict[str, Any] | None = None,
+    name: str | None = None,
+    disable: bool = False,
+    recompile_limit: int | None = None,
+    isolate_recompiles: bool = False,
+    shapes_spec: Any = None,
+) -> _F: ...
+@overload
+def compile(
+    model: None = None,
+    *,
+    fullgraph: bool = False,
+    dynamic: bool | None = None,
+    backend: Any = None,
+    mode: str | None = None,
+    options: dict[str, Any] | None = None,
+    name: str | None = None,
+    disable: bool = False,
+    recompile_limit: int | None = None,
+    isolate_recompiles: bool = False,
+    shapes_spec: Any = None,
+) -> Callable[[_F], _F]: ...
 def compile(
     model: Any = None,
     *,

@@ -39,9 +39,15 @@ def cpu_flags() -> str:
 
 
 def commit() -> str:
-    """The commit of the clone that the package lies in, and whether files differ from it."""
+    """The commit that a wheel was made of, or of the clone that the package lies in, and whether
+    files differ from it."""
     import subprocess
 
+    try:
+        with open(os.path.join(os.path.dirname(__file__), "COMMIT")) as file:
+            return file.read().strip()
+    except OSError:
+        pass  # no wheel's package
     root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
     if not os.path.exists(os.path.join(root, ".git")):  # a folder, or a work tree's file
         return "unknown (not in a clone)"
@@ -115,11 +121,13 @@ def device_lines() -> list[str]:
     """CUDA's devices, or why there is none."""
     import taeda
 
+    packed = os.path.join(os.path.dirname(taeda.__file__), "lib", "taeda_kernels.bin")
+    kernels = f"CUDA kernels:  {packed if os.path.exists(packed) else 'none in the package'}"
     if os.environ.get("TAEDA_CUDA", "") == "":
-        return ["CUDA:          not asked for (TAEDA_CUDA is not set)"]
+        return ["CUDA:          not asked for (TAEDA_CUDA is not set)", kernels]
     try:
         count = taeda.cuda.device_count()
-        lines = [f"CUDA:          {count or 'no'} device{'' if count == 1 else 's'}"]
+        lines = [kernels, f"CUDA:          {count or 'no'} device{'' if count == 1 else 's'}"]
         for i in range(count):
             found = taeda.cuda.get_device_properties(i)
             gib = found.total_memory / 2**30

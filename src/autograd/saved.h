@@ -94,8 +94,8 @@ struct SavedView {
 
 // What a node saved under one name; std::monostate is an optional value that was not given.
 using SavedField =
-    std::variant<std::monostate, SavedTensor*, SavedView, std::vector<SavedTensor>*, bool, int64_t, double,
-                 DType, const Scalar*, IntSpan, Span<const double>, std::string_view>;
+    std::variant<std::monostate, SavedTensor*, SavedView, std::vector<SavedTensor>*, bool, int64_t,
+                 double, DType, const Scalar*, IntSpan, Span<const double>, std::string_view>;
 
 // Looks at what a node saved, for grad_fn._saved_NAME.
 class SavedVisitor {

@@ -106,8 +106,7 @@ void MatrixStep::visit_saved(SavedVisitor& show) {
     show.show("alpha", int64_t{1});
     show.show("beta", int64_t{1});
   }
-  const SavedField left =
-      is_matrix() ? SavedField(&input) : SavedField(SavedView{&input, rows_of});
+  const SavedField left = is_matrix() ? SavedField(&input) : SavedField(SavedView{&input, rows_of});
   show.field(has_bias ? "mat1" : "self", left);
   show.show(has_bias ? "mat1_sym_sizes" : "self_sym_sizes", in_sizes);
   show.show(has_bias ? "mat1_sym_strides" : "self_sym_strides", input_strides());

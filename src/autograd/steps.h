@@ -27,8 +27,8 @@ class PassScope {
 };
 
 // The steps of linear, which `node` recorded: view, addmm or mm, and before that the weight's
-// transpose and the input's view. `linear` has taken over the node's edges (input, weight, bias) and
-// what it saved, `input` and `weight`.
+// transpose and the input's view. `linear` has taken over the node's edges (input, weight, bias)
+// and what it saved, `input` and `weight`.
 Ref<Node> linear_steps(const Node& node, Ref<Node> linear, SavedTensor& input, SavedTensor& weight);
 // Whether the sizes are known that these need: of the result, and where the edges lead.
 bool has_linear_steps(const Node& node);

@@ -89,11 +89,7 @@ constexpr Known kKnown[] = {
     {"target tensor expected, multi-target not supported",
      "Fix: one class a row, without a last dimension of 1: target.squeeze(1); probabilities have "
      "the input's shape and are floating point"},
-    {"only one element tensors can be converted to Python scalars",
-     "Fix: tensors of one shape become one by torch.stack(tensors)"},
-    {"expected sequence of length",
-     "Fix: rows need one length: pad them, torch.nn.utils.rnn.pad_sequence takes tensors"},
-    {"Expected dtype int64 for index", "Fix: indices are integers: index.long()"},
+    {"Expected dtype int32/int64 for index", "Fix: indices are integers: index.long()"},
     {"doesn't match the broadcast shape",
      "Fix: what is written in place keeps its shape: write x = x + y for the broadcast result"},
     {"Padding size should be less than the corresponding input dimension",

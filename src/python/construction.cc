@@ -202,7 +202,9 @@ class Filler {
     const auto check_size = [&] {
       const int64_t size = PySequence_Fast_GET_SIZE(items.get());
       if (size != expected) {
-        raise_python(PyExc_ValueError, "expected sequence of length {} at dim {} (got {})",
+        raise_python(PyExc_ValueError,
+                     "expected sequence of length {} at dim {} (got {})\nFix: rows need one "
+                     "length: pad them; torch.nn.utils.rnn.pad_sequence pads tensors",
                      expected, static_cast<int64_t>(dim), size);
       }
     };
@@ -225,7 +227,9 @@ class Filler {
   static PyRef element(PyObject* tensor) {
     const Tensor& x = tensor_of(tensor);
     if (x.numel() != 1)
-      raise_python(PyExc_ValueError, "only one element tensors can be converted to Python scalars");
+      raise_python(PyExc_ValueError,
+                   "only one element tensors can be converted to Python scalars\n"
+                   "Fix: tensors of one shape become one by torch.stack(tensors)");
     return PyRef::check(wrap(x.item_scalar()));
   }
 

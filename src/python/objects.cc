@@ -64,8 +64,10 @@ PyObject* dtype_is_storage_type(PyObject* self, void*) {
 
 PyMethodDef dtype_methods[] = {
     {"__reduce__", dtype_reduce, METH_NOARGS, nullptr},
-    {"to_complex", dtype_to_complex, METH_NOARGS, "The complex type with parts of this precision."},
-    {"to_real", dtype_to_real, METH_NOARGS, "The type of the parts of this complex type."},
+    {"to_complex", dtype_to_complex, METH_NOARGS,
+     "to_complex($self, /)\n--\n\nThe complex type with parts of this precision."},
+    {"to_real", dtype_to_real, METH_NOARGS,
+     "to_real($self, /)\n--\n\nThe type of the parts of this complex type."},
     {nullptr, nullptr, 0, nullptr},
 };
 PyGetSetDef dtype_getset[] = {

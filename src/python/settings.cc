@@ -160,20 +160,27 @@ PyObject* generator_repr(PyObject* self) {
 
 PyMethodDef generator_methods[] = {
     {"manual_seed", generator_manual_seed, METH_O,
-     "manual_seed(seed) -> Generator\n\nStarts over from a seed."},
-    {"seed", generator_seed, METH_NOARGS, "seed() -> int\n\nSeeds from the system's entropy."},
+     "manual_seed($self, seed, /)\n--\n\nmanual_seed(seed) -> Generator\n\nStarts over from a "
+     "seed."},
+    {"seed", generator_seed, METH_NOARGS,
+     "seed($self, /)\n--\n\nseed() -> int\n\nSeeds from the system's entropy."},
     {"initial_seed", generator_initial_seed, METH_NOARGS,
-     "initial_seed() -> int\n\nThe seed that it started from."},
-    {"get_state", generator_get_state, METH_NOARGS, "get_state() -> Tensor\n\nThe state as bytes."},
+     "initial_seed($self, /)\n--\n\ninitial_seed() -> int\n\nThe seed that it started from."},
+    {"get_state", generator_get_state, METH_NOARGS,
+     "get_state($self, /)\n--\n\nget_state() -> Tensor\n\nThe state as bytes."},
     {"set_state", generator_set_state, METH_O,
-     "set_state(new_state) -> None\n\nGoes on from a state that get_state gave."},
+     "set_state($self, new_state, /)\n--\n\nset_state(new_state) -> None\n\nGoes on from a state "
+     "that get_state gave."},
     {"clone_state", generator_clone, METH_NOARGS,
-     "clone_state() -> Generator\n\nA generator that goes on independently from the same state."},
+     "clone_state($self, /)\n--\n\nclone_state() -> Generator\n\nA generator that goes on "
+     "independently from the same state."},
     {"__reduce__", generator_reduce, METH_NOARGS, nullptr},
     {"get_offset", generator_get_offset, METH_NOARGS,
-     "get_offset() -> int\n\nHow far the counter of a device's generator is."},
+     "get_offset($self, /)\n--\n\nget_offset() -> int\n\nHow far the counter of a device's "
+     "generator is."},
     {"set_offset", generator_set_offset, METH_O,
-     "set_offset(offset) -> None\n\nMoves the counter of a device's generator: a multiple of 4."},
+     "set_offset($self, offset, /)\n--\n\nset_offset(offset) -> None\n\nMoves the counter of a "
+     "device's generator: a multiple of 4."},
     {"_from_state", generator_from_state, METH_VARARGS | METH_STATIC, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };

@@ -42,7 +42,34 @@ SAME_WORDS = [
     ("nn.LSTM(3, 4)(torch.rand(5, 2, 3), (torch.rand(1, 2, 5),) * 2)", "(1, 2, 4) here"),
     ("nn.GRU(3, 4)(torch.rand(5, 2, 3), torch.rand(1, 2, 5))", "not (1, 2, 5)"),
     ("torch.utils.data.TensorDataset(torch.ones(2), torch.ones(3))", "sizes are 2, 3"),
+    ("nn.BatchNorm1d(4)(torch.rand(4))", "add the batch by x[None]"),
+    ("nn.Conv2d(3, 8, 3)(torch.rand(8, 8, 3))", "x.permute(2, 0, 1)"),
+    ("nn.Conv2d(3, 8, 3)(torch.rand(2, 8, 8, 3))", "x.permute(0, 3, 1, 2)"),
+    ("nn.Conv1d(4, 8, 3)(torch.rand(2, 8, 4))", "x.permute(0, 2, 1)"),
+    ("nn.LSTM(4, 8)(torch.rand(2, 3, 4), torch.rand(1, 3, 8))", "a pair of tensors"),
+    ("nn.LSTM(4, 8)(torch.rand(2, 3, 4), torch.rand(2, 3, 8))", "a pair of tensors"),
+    ("nn.LSTMCell(4, 8)(torch.rand(3, 4), torch.rand(3, 8))", "a pair of tensors"),
+    ("torch.rand(3).unsqueeze(3)", ""),
+    # --- what is constructed ---
+    ("nn.CrossEntropyLoss(torch.rand(2, 4), torch.tensor([0, 1]))", "nn.CrossEntropyLoss()(input"),
+    ("nn.MSELoss(torch.rand(2), torch.rand(2))", "nn.MSELoss()(input, target)"),
+    ("torch.optim.Adam(nn.Linear(2, 2))", "model.parameters()"),
+    ("torch.optim.Adam(nn.Linear(2, 2).parameters(), lr='0.1')", "lr=float('0.1')"),
+    ("nn.Sequential([nn.Linear(2, 2), nn.ReLU()])", "Sequential(*layers)"),
+    (
+        "nn.Linear(2, 2).load_state_dict({'module.weight': torch.ones(2, 2), "
+        "'module.bias': torch.ones(2)})",
+        "k.removeprefix('module.')",
+    ),
+    (
+        "nn.Sequential(nn.Linear(2, 2)).load_state_dict(nn.Linear(2, 2).state_dict())",
+        "load into model.0",
+    ),
     # --- dtypes ---
+    ("nn.LayerNorm(4)(torch.rand(2, 4).double())", "x.to(torch.float32)"),
+    ("nn.BatchNorm1d(4)(torch.rand(2, 4).double())", "x.to(torch.float32)"),
+    ("nn.Embedding(5, 3)(torch.tensor([1], dtype=torch.int8))", "x.long()"),
+    ("torch.ones(3).gather(0, torch.ones(2))", "index.long()"),
     ("torch.ones(2, 2) @ torch.ones(2, 2).double()", "x.to(other.dtype)"),
     ("torch.ones(2, 2) @ torch.ones(2, 2).long()", "x.to(other.dtype)"),
     ("torch.ones(2) @ torch.ones(2).double()", "x.to(other.dtype)"),
@@ -57,6 +84,7 @@ SAME_WORDS = [
     ("torch.ones(2).masked_fill_(torch.tensor([1, 0]), 1.0)", "mask.bool()"),
     ("torch.ones(2).masked_fill(torch.ones(2).bfloat16(), torch.tensor(1.0))", "mask.bool()"),
     # --- classes and indices ---
+    ("F.cross_entropy(torch.rand(3, 5), torch.tensor([[0], [1], [2]]))", "target.squeeze(1)"),
     ("F.nll_loss(torch.rand(2, 3), torch.tensor([[0, 1]]))", "one target"),
     ("F.nll_loss(torch.rand(2, 3), torch.tensor([[0, 1], [0, 1]]))", ""),
     ("F.nll_loss(torch.rand(2, 3), torch.tensor(1))", "one target"),
@@ -132,3 +160,35 @@ def test_the_call_names_the_parameters_of_the_overload_that_takes_them():
 def test_a_kernel_that_fits_gives_no_advice_on_its_size():
     found = run(taeda, "nn.Conv2d(3, 4, 3, padding='same')(torch.rand(1, 3, 8, 8), 1)")
     assert "kernel" not in fix_of(found)
+
+
+@pytest.mark.parametrize(
+    ("code", "fix"),
+    [
+        ("nn.Sequential(nn.Linear(2, 2), F.relu)", "nn.ReLU() for F.relu"),
+        ("nn.Sequential(nn.Linear(2, 2), nn.ReLU)", "construct the layer, ReLU()"),
+        ("torch.optim.SGD(nn.Linear(2, 2).parameters(), momentum='0.9')", "momentum=float('0.9')"),
+    ],
+)
+def test_what_is_given_for_another_thing_is_named(code, fix):
+    found = run(taeda, code)
+    assert found.error == "TypeError" and fix in fix_of(found)
+    assert "overridable" not in found.message
+
+
+def test_an_index_that_fits_is_not_blamed():
+    found = run(taeda, "nn.Embedding(5, 3)(torch.tensor([1], dtype=torch.bool))")
+    assert "num_embeddings" not in fix_of(found)
+
+
+@pytest.mark.parametrize(
+    ("code", "words", "fix"),
+    [
+        ("torch.tensor([[1, 2], [3]])", "expected sequence of length 2 at dim 1", "pad_sequence"),
+        ("torch.tensor([torch.ones(2)] * 2)", "only one element tensors can be", "torch.stack"),
+        ("torch.Tensor([1], dtype=torch.int8)", "unexpected keyword argument 'dtype'", "dtype,"),
+    ],
+)
+def test_data_of_a_tensor_that_makes_none_says_what_to_do(code, words, fix):
+    text, _, advice = run(taeda, code).message.partition("\nFix: ")
+    assert words in text and fix in advice

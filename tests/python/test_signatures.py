@@ -59,6 +59,15 @@ def test_every_method_of_tensor_has_a_signature():
     assert without == []
 
 
+@pytest.mark.parametrize(
+    "owner", [torch.Generator, torch.UntypedStorage, torch.dtype, torch.Size, torch.device]
+)
+def test_every_method_of_a_class_of_the_core_has_a_signature(owner):
+    methods = [value for name, value in vars(owner).items() if not name.startswith("_")]
+    for method in filter(callable, methods):
+        inspect.signature(method)
+
+
 def test_functions_written_in_python_or_without_a_docstring_have_a_signature():
     names = list(inspect.signature(torch.hash_tensor).parameters)
     assert names == ["self", "dim", "keepdim", "mode"]

@@ -45,10 +45,24 @@ def _result(call: Call, method: bool) -> str:
     return f"_return_types.{call.op.name}" if call.named else returned(call)
 
 
+def _documented(row: str, call: Call) -> list[str]:
+    """A declaration with what editors show of it: how the table's text begins."""
+    text = call.op.doc.strip().split("\n>>>")[0].split("\n\n")[0]
+    if not text:
+        return [row]
+    quoted = text.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
+    lines = f'"""{quoted}"""'.split("\n")
+    return [row.removesuffix(" ..."), *(f"    {line}" if line else "" for line in lines)]
+
+
 def declarations(name: str, calls: list[Call], method: bool = False) -> list[str]:
-    rows = [row for call in shown(calls) for row in _signatures(name, call, method)]
-    rows = list(dict.fromkeys(rows))
-    return rows if len(rows) == 1 else [line for row in rows for line in ("@overload", row)]
+    """All overloads; the first one, of a form that returns a new tensor, has the documentation."""
+    rows = {row: call for call in shown(calls) for row in _signatures(name, call, method)}
+    (first, call), *others = rows.items()
+    head = [first] if name.endswith("_") else _documented(first, call)
+    if not others:
+        return head
+    return ["@overload", *head, *(line for row, _ in others for line in ("@overload", row))]
 
 
 def module(names: Names, owner: str, without: Iterable[str] = ()) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import taeda
 from taeda import _C, Tensor
@@ -19,6 +19,8 @@ from taeda.utils._pytree import (
 
 __all__ = ["vmap"]
 
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 RANDOMNESS = ("error", "different", "same")
 
 
@@ -33,13 +35,13 @@ def level(batch_size: int, randomness: str) -> Iterator[int]:
 
 
 def vmap(
-    func: Callable,
+    func: Callable[_P, _R],
     in_dims: Any = 0,
     out_dims: Any = 0,
     randomness: str = "error",
     *,
     chunk_size: int | None = None,
-) -> Callable:
+) -> Callable[_P, _R]:
     """A function that applies ``func``, written for one sample, to all samples of a batch.
 
     ``in_dims`` says along which dimension the samples of each argument lie (None: all samples are

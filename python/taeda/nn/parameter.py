@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import taeda
 from taeda import _C, Tensor
@@ -17,7 +17,10 @@ __all__ = [
 ]
 
 
-_TensorType: Any = type(Tensor)
+if TYPE_CHECKING:
+    _TensorType = type
+else:
+    _TensorType = type(Tensor)
 
 
 class _ParameterMeta(_TensorType):

@@ -47,6 +47,13 @@ def train() -> float:
     torch.linalg.nrom(x)  # mistake
     nn.Sequential(3)  # mistake
     model.fourth(x)  # mistake
+    nn.Linear(2, 2).weight.normall_()  # mistake
+    nn.Embedding(3, 2).weight.data.fil_(0)  # mistake
+    for parameter in nn.Linear(2, 2).parameters():
+        parameter.shpae  # mistake
+    torch.compile(F.relu)(x, negative=3)  # mistake
+    torch.func.vmap(torch.sin)(x).sine()  # mistake
+    x.numpy().shpae  # mistake
     model.fourth + 1  # mistake
     x.sum().item().upper()  # mistake
     return x.max(dim=best) + count  # mistake

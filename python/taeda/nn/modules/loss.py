@@ -54,13 +54,14 @@ class _Loss(Module):
         if size_average is not None or reduce is not None:
             try:
                 reduction = legacy_get_string(size_average, reduce)
-            except RuntimeError as error:  # the truth of a tensor
+            except RuntimeError as error:  # of a tensor: input and target
                 kind = type(self).__name__
-                raise RuntimeError(
-                    f"{error.args[0].partition(chr(10))[0]}: nn.{kind} takes no input and target, "
-                    f"what it makes does\nFix: construct the loss first, "
-                    f"nn.{kind}()(input, target), or call the function of nn.functional"
-                ) from None
+                plain = RuntimeError(error.args[0].partition("\n")[0])
+                plain.add_note(
+                    f"Fix: nn.{kind}(...) constructs the loss, which then takes input and target: "
+                    f"nn.{kind}()(input, target), or the function of nn.functional"
+                )
+                raise plain from None
         self.reduction = reduction
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import itertools
 import warnings
 import weakref
-from collections import OrderedDict, namedtuple
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, Protocol, TypeVar
 
 import taeda
 from taeda import Tensor
@@ -35,7 +35,10 @@ if TYPE_CHECKING:
         def forward(self) -> Callable[_Arguments, _Result_co]: ...
 
 
-class _IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpected_keys"])):
+_Keys = NamedTuple("IncompatibleKeys", [("missing_keys", list[str]), ("unexpected_keys", list[str])])
+
+
+class _IncompatibleKeys(_Keys):
     """What ``load_state_dict`` did not find and did not know."""
 
     __slots__ = ()

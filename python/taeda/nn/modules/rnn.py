@@ -827,7 +827,8 @@ class LSTMCell(RNNCellBase):
             error = TypeError(
                 "lstm_cell(): argument 'hx' (position 2) must be tuple of Tensors, not Tensor"
             )
-            error.add_note("Fix: the state of an LSTM is a pair of tensors, (h_0, c_0)")
+            error._taeda_fix = "Fix: the state of an LSTM is a pair of tensors, (h_0, c_0)"  # type: ignore[attr-defined]
+            error.add_note(error._taeda_fix)  # type: ignore[attr-defined]
             raise error
         state = None if hx is None else tuple(hx)
         h, c = self._run(input, state, _recurrence.lstm_step, 2)
