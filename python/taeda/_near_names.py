@@ -9,7 +9,7 @@ from __future__ import annotations
 TYPE_CHECKING = False  # typing's own would load typing
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from typing import NoReturn
+    from typing import Any, NoReturn
 
 # What NumPy, Keras, TensorFlow and JAX call things: PyTorch's name, where an object has it.
 _OTHERS = {
@@ -130,7 +130,7 @@ class _Missing(AttributeError):
         self._names = names
 
     def __str__(self) -> str:
-        text, wrong, names = self.args[0], self.name, [*self._names()]
+        text, wrong, names = self.args[0], str(self.name), [*self._names()]
         meant = nearest(wrong, names)
         if meant is None and len(wrong) > 4 and not wrong.startswith("_"):
             from difflib import get_close_matches
@@ -152,10 +152,10 @@ def no_attribute(owner: str, name: str, names: Callable[[], Iterable[str]]) -> A
     return _Missing(f"{owner} has no attribute '{name}'", name, names)
 
 
-def of_module(module: str) -> Callable[[str], object]:
+def of_module(module: str) -> Callable[[str], Any]:
     """The `__getattr__` of a module that has all its names."""
 
-    def __getattr__(name: str) -> object:
+    def __getattr__(name: str) -> Any:
         from sys import modules
 
         raise no_attribute(f"module '{module}'", name, lambda: dir(modules[module]))

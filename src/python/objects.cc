@@ -322,7 +322,8 @@ PyObject* size_repeat(PyObject* self, Py_ssize_t count) {
   return as_size(PyTuple_Type.tp_as_sequence->sq_repeat(self, count));
 }
 PyMethodDef size_methods[] = {
-    {"numel", size_numel, METH_NOARGS, "The number of elements of a tensor of this size."},
+    {"numel", size_numel, METH_NOARGS,
+     "numel($self, /)\n--\n\nThe number of elements of a tensor of this size."},
     {"__reduce__", size_reduce, METH_NOARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };

@@ -56,7 +56,7 @@ def test_rows_tell_shapes_parameters_bytes_and_calls(inputs):
     assert table.trainable == table.parameters
     assert table.parameter_bytes == 4 * table.parameters
     assert table.buffer_bytes == 4 * 16 + 8 + 8
-    assert table.result_bytes == 4 * (40 + 40 + 40 + 15)
+    assert table.result_bytes == 4 * (2 * 40 + 40 + 40 + 15)  # the first layer ran twice
 
 
 def test_inputs_may_be_several_a_dictionary_or_keywords(inputs):
@@ -218,3 +218,26 @@ def test_other_objects_show_what_pytorch_shows():
         ]
 
     assert shown(torch) == shown(oracle)
+
+
+def test_results_count_each_call_and_layers_that_compute_without_their_parts():
+    class Twice(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Linear(4, 4)
+
+        def forward(self, x):
+            return self.layer(self.layer(x))
+
+    assert torch.summary(Twice(), torch.ones(2, 4)).result_bytes == 2 * 2 * 4 * 4
+    x = torch.ones(3, 1, 4)
+    attention = torch.summary(nn.MultiheadAttention(4, 2), x, x, x)
+    assert attention.result_bytes == (3 * 4 + 3 * 3) * 4
+
+
+@pytest.mark.parametrize(
+    ("args", "keywords"), [([(3,)], {}), ([[1, 3]], {}), ([], {"input_size": (3,)})]
+)
+def test_sizes_are_refused_with_the_way_out(args, keywords):
+    with pytest.raises(TypeError, match="takes tensors, not sizes"):
+        torch.summary(nn.Linear(3, 2), *args, **keywords)

@@ -28,7 +28,7 @@ class Adadelta(ElementwiseOptimizer):
         eps: added inside of the roots; larger ones begin faster.
         weight_decay: how much of the parameter is added to its gradient (L2).
         maximize: goes up instead of down.
-        foreach, capturable, differentiable, fused: how it is computed; ``differentiable`` records
+        foreach, capturable, differentiable: how it is computed; ``differentiable`` records
             gradients through the step, the others change no results.
 
     >>> w = torch.tensor([1.0], requires_grad=True)

@@ -42,7 +42,7 @@ class Adagrad(ElementwiseOptimizer):
         initial_accumulator_value: what s begins with.
         eps: added to the root.
         maximize: goes up instead of down.
-        foreach, capturable, differentiable, fused: how it is computed; ``differentiable`` records
+        foreach, differentiable, fused: how it is computed; ``differentiable`` records
             gradients through the step, the others change no results.
 
     >>> w = torch.tensor([1.0], requires_grad=True)

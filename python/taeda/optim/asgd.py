@@ -31,7 +31,7 @@ class ASGD(ElementwiseOptimizer):
         t0: the step at which averaging begins.
         weight_decay: how much of the parameter is added to its gradient (L2).
         maximize: goes up instead of down.
-        foreach, capturable, differentiable, fused: how it is computed; ``differentiable`` records
+        foreach, capturable, differentiable: how it is computed; ``differentiable`` records
             gradients through the step, the others change no results.
 
     >>> w = torch.tensor([1.0], requires_grad=True)

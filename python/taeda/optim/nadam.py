@@ -37,7 +37,7 @@ class NAdam(ElementwiseOptimizer):
         momentum_decay: how fast mu grows to beta1.
         decoupled_weight_decay: shrinks p directly instead, as `AdamW` does.
         maximize: goes up instead of down.
-        foreach, capturable, differentiable, fused: how it is computed; ``differentiable`` records
+        foreach, capturable, differentiable: how it is computed; ``differentiable`` records
             gradients through the step, the others change no results.
 
     >>> w = torch.tensor([1.0], requires_grad=True)

@@ -131,9 +131,9 @@ class Optimizer:
         self.param_groups: list[dict[str, Any]] = []
         try:
             param_groups: list[Any] = list(params)
-        except TypeError as error:
+        except TypeError as fault:
             if not isinstance(params, Iterable):
-                error.add_note("Fix: give model.parameters(), or a list of tensors")
+                fault.add_note("Fix: give model.parameters(), or a list of tensors")
             raise
         if not param_groups:
             error = ValueError("optimizer got an empty parameter list")
@@ -432,7 +432,7 @@ def _check_number(value: Any, name: str) -> None:
             raise
 
 
-def check_not_negative(value: float, text: str) -> None:
+def check_not_negative(value: Any, text: str) -> None:
     _check_number(value, text.partition(" ")[0])
     if not 0.0 <= value:
         raise ValueError(f"Invalid {text}: {value}")

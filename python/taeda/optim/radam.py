@@ -37,7 +37,7 @@ class RAdam(ElementwiseOptimizer):
         weight_decay: how much of the parameter is added to its gradient (L2).
         decoupled_weight_decay: shrinks p directly instead, as `AdamW` does.
         maximize: goes up instead of down.
-        foreach, capturable, differentiable, fused: how it is computed; ``differentiable`` records
+        foreach, capturable, differentiable: how it is computed; ``differentiable`` records
             gradients through the step, the others change no results.
 
     >>> w = torch.tensor([1.0], requires_grad=True)

@@ -33,7 +33,7 @@ class RMSprop(ElementwiseOptimizer):
         momentum: how much of the last step stays.
         centered: subtracts the square of the mean gradient from v, a variance. arXiv 1308.0850
         maximize: goes up instead of down.
-        foreach, capturable, differentiable, fused: how it is computed; ``differentiable`` records
+        foreach, capturable, differentiable: how it is computed; ``differentiable`` records
             gradients through the step, the others change no results.
 
     >>> w = torch.tensor([1.0], requires_grad=True)

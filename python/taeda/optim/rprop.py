@@ -26,7 +26,7 @@ class Rprop(ElementwiseOptimizer):
         etas: the factors (eta-, eta+).
         step_sizes: the smallest and the largest size.
         maximize: goes up instead of down.
-        foreach, capturable, differentiable, fused: how it is computed; ``differentiable`` records
+        foreach, capturable, differentiable: how it is computed; ``differentiable`` records
             gradients through the step, the others change no results.
 
     >>> w = torch.tensor([1.0], requires_grad=True)

@@ -33,7 +33,7 @@ class SGD(ElementwiseOptimizer):
         weight_decay: how much of the parameter is added to its gradient (L2).
         nesterov: looks ahead along the direction (needs momentum and no dampening).
         maximize: goes up instead of down.
-        foreach, capturable, differentiable, fused: how it is computed; ``differentiable`` records
+        foreach, differentiable, fused: how it is computed; ``differentiable`` records
             gradients through the step, the others change no results.
 
     >>> w = torch.tensor([1.0], requires_grad=True)

@@ -46,7 +46,7 @@ class Summary:
     trainable: int
     parameter_bytes: int
     buffer_bytes: int
-    result_bytes: int  # of the results of all layers without parts; 0 where nothing ran
+    result_bytes: int  # of the results of all layers in which no other ran; 0 where nothing did
 
     def __str__(self) -> str:
         return _text.table(self)
@@ -75,9 +75,15 @@ def summary(model: Module, /, *inputs: Any, **keywords: Any) -> Summary:
     """
     if not isinstance(model, Module):
         raise TypeError(f"summary(): argument 'model' must be a Module, not {type(model).__name__}")
+    if "input_size" in keywords or any(_is_shape(given) for given in inputs):
+        raise TypeError("summary(): takes tensors, not sizes: summary(model, torch.rand(1, 3, 8))")
     if inputs or keywords:
         run(model, inputs, keywords)
     return of_module(model)
+
+
+def _is_shape(given: Any) -> bool:
+    return isinstance(given, (tuple, list)) and bool(given) and all(type(n) is int for n in given)
 
 
 def of_module(model: Module) -> Summary:
@@ -106,7 +112,8 @@ def of_module(model: Module) -> Summary:
                 lazy=len(sized) < len(parameters) + len(buffers),
             )
         )
-        if call and not any(module.children()):
+        inside = (f"{path}.{name}" if path else name for name in module._modules)
+        if call and not any(child in calls for child in inside):
             results += call.bytes
     sized = [p for p in model.parameters() if not is_lazy(p)]
     return Summary(

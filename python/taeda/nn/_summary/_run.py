@@ -17,10 +17,10 @@ from taeda.nn.parameter import is_lazy
 
 @dataclass
 class Call:
-    """What a layer returned when it first ran."""
+    """What a layer returned."""
 
-    shape: str
-    bytes: int
+    shape: str  # when it first ran
+    bytes: int  # in all its calls
     count: int = 1
 
 
@@ -54,6 +54,7 @@ def _watched(model: Module, calls: dict[str, Call]) -> Iterator[None]:
         def hook(module: Module, args: Any, result: Any) -> None:
             if path in calls:
                 calls[path].count += 1
+                calls[path].bytes += _bytes(result)
             else:
                 calls[path] = Call(shape_text(result), _bytes(result))
 
@@ -111,7 +112,7 @@ def shape_text(result: Any) -> str:
         return "{" + ", ".join(f"{k}: {shape_text(v)}" for k, v in result.items()) + "}"
     if isinstance(result, (tuple, list)):
         return "(" + ", ".join(map(shape_text, result)) + ")"
-    return type(result).__name__
+    return "None" if result is None else type(result).__name__
 
 
 def _bytes(result: Any) -> int:

@@ -109,5 +109,6 @@ def _describe(value: Any) -> str:
         return repr(value) if len(repr(value)) <= 40 else type(value).__name__
     if isinstance(value, (tuple, list)) and len(value) <= 4:
         inner = ", ".join(_describe(item) for item in value)
+        inner += "," if isinstance(value, tuple) and len(value) == 1 else ""
         return f"({inner})" if isinstance(value, tuple) else f"[{inner}]"
     return type(value).__name__

@@ -35,10 +35,12 @@ if TYPE_CHECKING:
         def forward(self) -> Callable[_Arguments, _Result_co]: ...
 
 
-_Keys = NamedTuple("IncompatibleKeys", [("missing_keys", list[str]), ("unexpected_keys", list[str])])
+class IncompatibleKeys(NamedTuple):
+    missing_keys: list[str]
+    unexpected_keys: list[str]
 
 
-class _IncompatibleKeys(_Keys):
+class _IncompatibleKeys(IncompatibleKeys):
     """What ``load_state_dict`` did not find and did not know."""
 
     __slots__ = ()
