@@ -70,7 +70,7 @@ FAMILIES = {
     "conv": "layers", "pool": "layers", "loss": "layers", "recurrent": "layers",
     "attention": "layers",
 }  # fmt: skip
-# Modules whose functions are written in Python -> the page of theirs; and of functions that have none.
+# Modules with functions written in Python -> the page of these; and of functions that have none.
 HOMES = {
     "_functions.layers": "layers", "_functions.recurrent": "layers", "nn.functional": "layers",
     "_histogram": "reductions", "_unique": "reductions", "_lobpcg": "products",

@@ -53,7 +53,6 @@ def train() -> float:
         parameter.shpae  # mistake
     torch.compile(F.relu)(x, negative=3)  # mistake
     torch.func.vmap(torch.sin)(x).sine()  # mistake
-    x.numpy().shpae  # mistake
     model.fourth + 1  # mistake
     x.sum().item().upper()  # mistake
     return x.max(dim=best) + count  # mistake
