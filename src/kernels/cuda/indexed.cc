@@ -5,6 +5,7 @@
 
 #include "device/launch.h"
 #include "kernels/cuda/kernel_name.h"
+#include "kernels/cuda/mover.h"
 #include "kernels/cuda/walk.h"
 
 namespace taeda::cuda {
@@ -18,21 +19,6 @@ int64_t stride_of(const View& v, int64_t d) {
   return v.ndim() ? v.strides[static_cast<size_t>(d)] * item_size(v.dtype) : 0;
 }
 
-// A dtype as wide as an element: moving it needs no more.
-DType mover(DType t) {
-  switch (item_size(t)) {
-    case 1:
-      return DType::kUInt8;
-    case 2:
-      return DType::kInt16;
-    case 4:
-      return DType::kInt32;
-    case 8:
-      return DType::kInt64;
-    default:
-      return DType::kComplex128;
-  }
-}
 DType combine_type(DType t) { return is_inexact(t) ? dtype_info(t).compute : DType::kInt64; }
 
 device::IndexArgs arguments(const Indexed& what) {

@@ -3,6 +3,7 @@
 
 #include "device/launch.h"
 #include "kernels/cuda/kernel_name.h"
+#include "kernels/cuda/mover.h"
 #include "kernels/cuda/text/sort_args.h"
 #include "kernels/cuda/walk.h"
 #include "kernels/cuda/workspace.h"
@@ -11,11 +12,6 @@ namespace taeda::cuda {
 namespace {
 
 DType key_type(DType t) { return is_inexact(t) ? DType::kFloat64 : DType::kInt64; }
-DType mover(DType t) {
-  constexpr DType kMovers[] = {DType::kUInt8, DType::kInt16, DType::kInt32, DType::kInt64};
-  const int64_t bytes = item_size(t);
-  return kMovers[bytes == 1 ? 0 : bytes == 2 ? 1 : bytes == 4 ? 2 : 3];
-}
 
 // The first elements along `dim` in their order, as many as `values` has.
 void sort_rows(const View& values, const View& indices, const View& x, int64_t dim,

@@ -61,6 +61,8 @@ template class WalkPlan<1>;
 template class WalkPlan<2>;
 template class WalkPlan<3>;
 template class WalkPlan<4>;
+template class WalkPlan<5>;
+template class WalkPlan<6>;
 
 View real_part(const View& view, DimVector& strides) {
   if (!is_complex(view.dtype)) return view;

@@ -9,13 +9,9 @@
 // reported, and skipped.
 #pragma once
 #include "kernels/cuda/text/index_args.h"
-#include "kernels/cuda/text/walk.cuh"
+#include "kernels/cuda/text/move.cuh"
 
 namespace taeda::device {
-
-struct alignas(16) Bytes16 {
-  uint64_t low, high;
-};
 
 // body(address in self, address in other) for each element of this thread.
 template <class Body>
