@@ -28,8 +28,8 @@ def defined(folder: Path) -> set[str]:
 
 
 def is_native(op: Op, device: str) -> bool:
-    """Whether a device runs the operator itself."""
-    return not op.host and defined(KERNELS / device).issuperset(op.launched)
+    """Whether a device runs the operator itself; what only reads elements on the host does not."""
+    return bool(op.kernels or not op.host) and defined(KERNELS / device).issuperset(op.launched)
 
 
 def device_function(op: Op, table: Table) -> list[str]:

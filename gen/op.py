@@ -160,7 +160,7 @@ class Op:
     out: dict[str, list[str]] = key({})
     view: str = key("", ("", *VIEWS))  # results are views of the first argument, and how undone
     kernels: list[str] = key([])  # what a cpp launches (TD_KERNEL in headers of src/kernels/cpu)
-    # a cpp reads or writes elements itself; 'sizes': and the result's sizes depend on them
+    # a cpp without kernels touches elements itself; 'sizes': the result's sizes depend on them
     host: bool | str = key(False, (False, True, "sizes"))
     # 'size' for families that are seldom called or spend their time in large kernels: the C++
     # generated for them is compiled with -Os

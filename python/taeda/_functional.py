@@ -196,8 +196,9 @@ def set_default_tensor_type(t: Any) -> None:
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-    """All operators are deterministic. The mode is remembered, and `torch.empty` fills its memory:
-    see torch.utils.deterministic.fill_uninitialized_memory."""
+    """Operators on a CUDA device whose result depends on the order of its threads take a slower way;
+    all others are deterministic in any case. `torch.empty` fills its memory: see
+    torch.utils.deterministic.fill_uninitialized_memory."""
     for name, value in (("'mode' (position 1)", mode), ("'warn_only'", warn_only)):
         if not isinstance(value, bool):
             raise TypeError(
@@ -205,6 +206,7 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
                 f"{type(value).__name__}"
             )
     _deterministic.update(enabled=mode, warn_only=warn_only)
+    _C._set_deterministic(mode)
     _C._set_fill_uninitialized(_deterministic["enabled"] and _deterministic["fill"])
 
 

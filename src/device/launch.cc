@@ -2,11 +2,14 @@
 
 #include <algorithm>
 
+#include "device/deterministic.h"
 #include "device/device.h"
 #include "device/modules.h"
 #include "device/stream.h"
 
 namespace taeda::cuda {
+
+std::atomic<bool> deterministic{false};
 
 void launch(int device, const std::string& name, int64_t work, void* args,
             Span<const Access> accesses) {

@@ -46,6 +46,8 @@
 #include "op/where.h"
 #include "ops/allocate.h"
 #include "ops/batching/level.h"
+#include "ops/contract.h"
+#include "ops/device_search.h"
 #include "ops/dispatch.h"
 #include "ops/expr.h"
 #include "ops/host.h"
@@ -71,18 +73,22 @@ struct Prepared {
 
 // The coordinates of the elements that are not zero, a row each.
 Tensor indices_of_true(const Tensor& x) {
-  const cpu::TrueElements elements(host_view(x));
-  const Tensor out = empty_column_major({{elements.count(), x.dim()}}, DType::kInt64, x.device());
-  elements.coordinates(host_view(out), x.sizes());
+  Tensor out;
+  kernels::nonzero(view_of(x), [&](int64_t count) {
+    out = empty_column_major({{count, x.dim()}}, DType::kInt64, x.device());
+    return view_of(out);
+  });
   return out;
 }
 
 // The elements of x where a mask of its sizes is true.
 Tensor select_true(const Tensor& x, const Tensor& mask) {
   check_has_elements("index", mask);
-  const cpu::TrueElements elements(host_view(mask));
-  const Tensor out = empty_tensor({elements.count()}, x.dtype(), x.device());
-  elements.select(host_view(out), host_view(x));
+  Tensor out;
+  kernels::masked_select(view_of(x), view_of(mask), [&](int64_t count) {
+    out = empty_tensor({count}, x.dtype(), x.device());
+    return view_of(out);
+  });
   return out;
 }
 
@@ -157,6 +163,8 @@ Prepared prepare(const Tensor& self, TensorSpan given) {
              self.device(), t.device());
   }
   indices = expand_masks(self, given);
+  for (Tensor& t : indices)
+    if (t.defined() && t.device() != self.device()) t = op::to_device(t, self.device(), false);
   Prepared p;
   p.positions = common_sizes(indices);
   DimVector indexed, others;
@@ -218,7 +226,10 @@ Tensor index(const Tensor& self, TensorSpan indices) {
   return out;
 }
 
-Tensor index_put_(const Tensor& self, TensorSpan indices, const Tensor& values, bool accumulate) {
+Tensor index_put_(const Tensor& self, TensorSpan indices, const Tensor& given, bool accumulate) {
+  const bool is_number = given.dim() == 0 && given.device().is_cpu();
+  if (!is_number) contract::same_device("index_put_", "values", self.device(), given);
+  const Tensor values = is_number ? op::to_device(given, self.device(), false) : given;
   if (none_defined(indices))
     return op::copy_(self, accumulate ? op::add(self, values, Scalar(int64_t{1})) : values, false);
   const Prepared p = prepare(self, indices);
@@ -441,6 +452,9 @@ Tensor slice_scatter(const Tensor& self, const Tensor& src, int64_t dim, OptInt 
 Tensor repeat_interleave_tensor(const Tensor& repeats, OptInt output_size) {
   const Tensor given =
       op::contiguous(op::to_dtype(repeats, DType::kInt64, false, {}), MemoryFormat::kContiguous);
+  if (!given.device().is_cpu())
+    return op::to_dtype(on_device::repeated_indices(given, output_size), repeats.dtype(), false,
+                        {});
   // A copy that no other thread writes: what is counted is what is filled in.
   const std::vector<int64_t> counts = sliced_copy(given.data<int64_t>(), given.numel());
   int64_t total = 0;

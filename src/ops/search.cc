@@ -25,6 +25,7 @@
 #include "op/sort.h"
 #include "op/to_dtype.h"
 #include "ops/allocate.h"
+#include "ops/device_search.h"
 #include "ops/dispatch.h"
 
 namespace taeda::impl {
@@ -40,10 +41,9 @@ Tensor of_nothing(const Tensor& self) {
   return op::full({}, Scalar(std::numeric_limits<double>::quiet_NaN()), options);
 }
 
+using on_device::Runs;
+
 // Lengths of runs, and for each element of `order` the number of its run.
-struct Runs {
-  Tensor starts, counts, inverse;
-};
 Runs runs_of(const std::vector<int64_t>& starts, int64_t n, const int64_t* order, bool inverse,
              bool counts) {
   const int64_t k = static_cast<int64_t>(starts.size());
@@ -73,12 +73,21 @@ Runs runs_of(const std::vector<int64_t>& starts, int64_t n, const int64_t* order
   return r;
 }
 
+// Of a sorted vector, or of the rows of a sorted matrix.
+Runs runs_of(const Tensor& sorted, const Tensor& order, bool inverse, bool counts) {
+  if (!sorted.device().is_cpu()) return on_device::runs_of(sorted, order, inverse, counts);
+  const int64_t n = sorted.size(0), width = sorted.dim() == 2 ? sorted.size(1) : 1;
+  return runs_of(cpu::run_starts(host_view(sorted), n, width), n,
+                 order.defined() ? order.data<int64_t>() : nullptr, inverse, counts);
+}
+
 // Distinct integers of a range not much larger than their number are counted, not sorted. Nothing
 // for others.
 std::optional<std::tuple<Tensor, Tensor, Tensor>> unique_by_counting(const Tensor& flat,
                                                                      bool return_inverse,
                                                                      bool return_counts) {
-  const bool fits = !is_inexact(flat.dtype()) && flat.dtype() != DType::kUInt64;  // in int64
+  const bool fits = flat.device().is_cpu() && !is_inexact(flat.dtype()) &&
+                    flat.dtype() != DType::kUInt64;  // in int64
   if (!fits || flat.numel() == 0) return std::nullopt;
   const Tensor wide = dense(flat, DType::kInt64);
   const int64_t *x = wide.data<int64_t>(), n = flat.numel();
@@ -155,9 +164,7 @@ std::tuple<Tensor, Tensor, Tensor> _unique2(const Tensor& self, bool, bool retur
     return {values, return_inverse ? op::reshape(inverse, self.sizes()) : inverse, counts};
   }
   const auto [sorted, order] = op::sort(flat, 0, false);
-  const int64_t n = flat.numel();
-  const std::vector<int64_t> starts = cpu::run_starts(host_view(sorted), n, 1);
-  const Runs r = runs_of(starts, n, order.data<int64_t>(), return_inverse, return_counts);
+  const Runs r = runs_of(sorted, order, return_inverse, return_counts);
   return {op::index_select(flat, 0, r.starts),
           return_inverse ? op::reshape(r.inverse, self.sizes()) : r.inverse, r.counts};
 }
@@ -167,13 +174,10 @@ std::tuple<Tensor, Tensor, Tensor> unique_dim(const Tensor& self, int64_t dim, b
   Tensor rows = as_rows(self, dim);
   // Comparisons must agree with each other, whoever writes self meanwhile.
   if (rows.storage() == self.storage()) rows = op::clone(rows, std::nullopt);
-  const int64_t n = rows.size(0), width = rows.size(1);
-  const std::vector<int64_t> order = cpu::sort_rows(host_view(rows), n, width);
-  Tensor first_rows = empty_tensor({n}, DType::kInt64, self.device());
-  std::copy(order.begin(), order.end(), first_rows.data<int64_t>());
-  const Tensor sorted = op::index_select(rows, 0, first_rows);
-  const Runs r = runs_of(cpu::run_starts(host_view(sorted), n, width), n, order.data(),
-                         return_inverse, return_counts);
+  const Tensor order = empty_tensor({rows.size(0)}, DType::kInt64, self.device());
+  kernels::row_order(view_of(order), view_of(rows));
+  const Tensor sorted = op::index_select(rows, 0, order);
+  const Runs r = runs_of(sorted, order, return_inverse, return_counts);
   return {slices_at(self, rows, dim, r.starts), r.inverse, r.counts};
 }
 
@@ -181,9 +185,7 @@ std::tuple<Tensor, Tensor, Tensor> _unique_consecutive(const Tensor& self, bool 
                                                        bool return_counts, OptInt dim) {
   const Tensor x = dim ? self : dense(op::reshape(self, {-1}));
   const Tensor rows = dim ? as_rows(self, *dim) : x;
-  const int64_t n = rows.size(0), width = rows.dim() == 2 ? rows.size(1) : 1;
-  const Runs r = runs_of(cpu::run_starts(host_view(rows), n, width), n, nullptr, return_inverse,
-                         return_counts);
+  const Runs r = runs_of(rows, {}, return_inverse, return_counts);
   const Tensor inverse = !dim && return_inverse ? op::reshape(r.inverse, self.sizes()) : r.inverse;
   return {dim ? slices_at(self, rows, *dim, r.starts) : op::index_select(x, 0, r.starts), inverse,
           r.counts};
@@ -256,6 +258,7 @@ Tensor counts_of(const Tensor& x, int64_t minlength) {
 
 Tensor bincount(const Tensor& self, const Tensor& weights, int64_t minlength) {
   const Tensor x = dense(self, DType::kInt64);
+  if (!x.device().is_cpu()) return on_device::bincount(x, weights, minlength);
   if (!weights.defined())
     return x.numel() > 0 ? counts_of(x, minlength) : op::new_zeros(x, {minlength}, DType::kInt64);
   int64_t length = minlength;

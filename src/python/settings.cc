@@ -2,6 +2,7 @@
 #include "base/cpus.h"
 #include "base/implementations.h"
 #include "base/parallel.h"
+#include "device/deterministic.h"
 #include "device/device.h"
 #include "ops/allocate.h"
 #include "ops/autocast.h"
@@ -343,6 +344,10 @@ PyObject* set_warn_always(PyObject*, PyObject* always) {
 }
 PyObject* is_warn_always_enabled(PyObject*, PyObject*) { return PyBool_FromLong(warn_always); }
 
+PyObject* set_deterministic(PyObject*, PyObject* mode) {
+  cuda::deterministic = mode == Py_True;
+  Py_RETURN_NONE;
+}
 PyObject* set_fill_uninitialized(PyObject*, PyObject* mode) {
   fill_uninitialized = mode == Py_True;
   Py_RETURN_NONE;
@@ -432,6 +437,7 @@ PyMethodDef functions[] = {
      "time."},
     {"is_warn_always_enabled", is_warn_always_enabled, METH_NOARGS,
      "is_warn_always_enabled() -> bool\n\nWhat set_warn_always was last given; False at first."},
+    {"_set_deterministic", set_deterministic, METH_O, nullptr},
     {"_set_fill_uninitialized", set_fill_uninitialized, METH_O, nullptr},
     {"_autocast_state", autocast_state, METH_VARARGS, nullptr},
     {"_set_autocast_state", set_autocast_state, METH_VARARGS, nullptr},

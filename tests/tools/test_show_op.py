@@ -48,8 +48,9 @@ def test_unknown():
         ("dist", "dist on cuda: as the operators it calls"),
         ("softmax", "softmax on cuda: native"),
         ("gelu", "gelu on cuda: native"),
-        ("tril", "tril on cuda: fallback (no kernel tril)"),
-        ("nonzero", "nonzero on cuda: fallback (its body works on the host)"),
+        ("nonzero", "nonzero on cuda: native"),
+        ("_linalg_inv", "_linalg_inv on cuda: fallback (no kernel lapack_inverse)"),
+        ("_add_one_", "_add_one_ on cuda: fallback (its body works on the host)"),
         ("transpose", "transpose on cuda: native"),
     ],
 )

@@ -27,6 +27,9 @@ struct Indexed {
   const View* table = nullptr;  // addressed along its first dimension, where each index is a line
 };
 
+// What kernels get, a thread for each element of a line.
+device::IndexArgs index_arguments(const Indexed& what);
+
 // other = self at the indices.
 void read_indexed(const Indexed& what);
 // self at the indices op= other, or op= an element on the host.

@@ -1,5 +1,5 @@
-// Padding with elements of the tensor itself, and its gradient (text/pad.cuh). `pad` holds the counts
-// before and after, the last dimension's first; negative counts crop.
+// Padding with elements of the tensor itself, and its gradient (text/pad.cuh). `pad` holds the
+// counts before and after, the last dimension's first; negative counts crop.
 #include <algorithm>
 
 #include "device/launch.h"

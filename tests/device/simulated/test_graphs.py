@@ -158,8 +158,10 @@ FORBIDDEN = {
     "event wait": (lambda x: recorded().synchronize(), "Event.synchronize waits", ""),
     "from the CPU": (lambda x: x.copy_(torch.ones(4)), "pin_memory", "copy_"),
     "blocking": (lambda x: x.copy_(torch.ones(4).pin_memory()), "not non_blocking", "copy_"),
-    "operator without a kernel": (lambda x: x.mode(0), "Cannot copy between", "mode"),
-}
+    "operator without a kernel": (
+        lambda x: torch.linalg.qr(x.reshape(2, 2)), "Cannot copy between", "linalg.qr",
+    ),
+}  # fmt: skip
 
 
 def recorded():
@@ -180,6 +182,20 @@ def test_waiting_for_the_device_is_forbidden(x, name, quiet_fallback):
     graph, y = captured(x.clone)  # what went wrong leaves nothing behind
     graph.replay()
     assert y.tolist() == [0, 1, 2, 3]
+
+
+def test_a_size_that_elements_decide_cannot_be_captured(x):
+    with pytest.raises(RuntimeError, match="Cannot copy between"):
+        captured(x.nonzero)
+    assert x.nonzero().flatten().tolist() == [1, 2, 3]
+
+    def moves():
+        y = x.index_put((x.long(),), x + 1, accumulate=True)
+        return y.take(x.long().flip(0))
+
+    graph, y = captured(moves)
+    graph.replay()
+    assert y.tolist() == [7, 5, 3, 1]
 
 
 def test_pinned_memory_can_be_copied_in_a_graph(x):

@@ -194,6 +194,15 @@ bool is_before(const T& x, const T& y) {
 
 }  // namespace
 
+void nonzero(const View& x, const MakeResult& make) {
+  const TrueElements elements(x);
+  elements.coordinates(make(elements.count()), x.sizes);
+}
+void masked_select(const View& x, const View& mask, const MakeResult& make) {
+  const TrueElements elements(mask);
+  elements.select(make(elements.count()), x);
+}
+
 void masked_scatter(const View& self, const View& mask, const View& source) {
   const TrueElements elements(mask);
   TD_CHECK(elements.count() <= source.numel,
@@ -223,6 +232,17 @@ void searchsorted(const View& out, const View& boundaries, const View& values, b
           i += count;
         }
       });
+    }
+  });
+}
+
+void count_not_above(const View& out, const View& ascending) {
+  const int64_t* const numbers = ascending.as<int64_t>();
+  int64_t count = 0;
+  in_slices(out.numel, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; i++) {
+      while (count < ascending.numel && numbers[count] <= i) count++;
+      out.as<int64_t>()[i] = count;
     }
   });
 }
@@ -342,6 +362,11 @@ std::vector<int64_t> sort_rows(const View& rows, int64_t n, int64_t width) {
     return before(rows.data, a, b, width);
   });
   return order;
+}
+
+void row_order(const View& out, const View& rows) {
+  const std::vector<int64_t> order = sort_rows(rows, rows.sizes[0], rows.sizes[1]);
+  std::copy(order.begin(), order.end(), out.as<int64_t>());
 }
 
 }  // namespace taeda::cpu

@@ -1,6 +1,7 @@
 // Kernels whose result sizes depend on the data, and searches: called by src/ops.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "kernels/cpu/index/index_common.h"
@@ -30,6 +31,12 @@ class TrueElements {
   std::vector<int64_t> starts_;  // how many lie before each block of elements, and in all
 };
 
+// Makes the result of a kernel that finds out its size: called once, with the number of elements.
+using MakeResult = std::function<View(int64_t)>;
+// The coordinates of the elements of x that are not zero: int64 [count, ndim], column-major.
+void nonzero(const View& x, const MakeResult& make);
+// The elements of x where `mask`, which has its sizes, is true: dense.
+void masked_select(const View& x, const View& mask, const MakeResult& make);
 // self at the k-th true element of `mask`, which has its sizes, = source[k]; RuntimeError where
 // source has fewer.
 void masked_scatter(const View& self, const View& mask, const View& source);
@@ -38,6 +45,9 @@ void masked_scatter(const View& self, const View& mask, const View& source);
 // [1, m] for all) that keeps it sorted; after equal elements if `right`. All dense and of one
 // dtype; out int64.
 void searchsorted(const View& out, const View& boundaries, const View& values, bool right);
+
+// out[i] = how many of the ascending numbers are not above i. All int64 and dense.
+void count_not_above(const View& out, const View& ascending);
 
 // out[i] = whether values[i] is one of `sorted`, or is not if `invert`. All dense, of one dtype.
 void is_among(const View& out, const View& values, const View& sorted, bool invert);
@@ -55,12 +65,18 @@ void histogram(const View& out, const View& x, double low, double high);
 std::vector<int64_t> run_starts(const View& rows, int64_t n, int64_t width);
 // The order that sorts the rows of a dense [n, width] tensor lexicographically; stable.
 std::vector<int64_t> sort_rows(const View& rows, int64_t n, int64_t width);
+// The same, to `out`, int64 [n].
+void row_order(const View& out, const View& rows);
 
 }  // namespace taeda::cpu
 
 namespace taeda {
 TD_KERNEL(searchsorted);
+TD_KERNEL(count_not_above);
 TD_KERNEL(is_among);
 TD_KERNEL(masked_scatter);
+TD_KERNEL(masked_select);
+TD_KERNEL(nonzero);
+TD_KERNEL(row_order);
 TD_KERNEL(histogram);
 }  // namespace taeda

@@ -2,6 +2,8 @@
 //
 //   TD_BY_SIZE(inside, InsideArgs, inside_kernel)    inside_u8_any, ..., inside_c128_any
 #pragma once
+#include "kernels/cuda/text/kernel.cuh"
+// kernel.cuh first: what it defines is for the others
 #include "kernels/cuda/text/walk.cuh"
 
 namespace taeda::device {

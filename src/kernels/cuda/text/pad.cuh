@@ -1,6 +1,7 @@
 // Padding with a tensor's own elements, by reflection, replication or repetition, and its gradient.
 //
-//   y[o] = x[s(o)],   gx[i] = sum of gy[o] over the o with s(o) = i,   s in each dimension by itself
+//   y[o] = x[s(o)],   gx[i] = sum of gy[o] over the o with s(o) = i,   s in each dimension by
+//   itself
 //
 // The gradient of an element gathers what shows it, in an order of its own: no atomics, and the
 // same bits each time. Forward 2 n bytes move; backward each gy is read once.
@@ -75,8 +76,9 @@ TD_FN void pad_backward_kernel(const PadArgs& a) {
         const int64_t o1 = shown_at(a.dims[1], by[1], q, at[2]);
         for (int64_t r = 0; o1 >= 0 && r < by[2].count; r++) {
           const int64_t o2 = shown_at(a.dims[2], by[2], r, at[3]);
-          const int64_t from = at[0] + o0 * a.dims[0].stride + o1 * a.dims[1].stride + o2 * itemsize;
-          if (o2 >= 0) sum += load<T>(a.x + from, a.type);
+          const int64_t from =
+              at[0] + o0 * a.dims[0].stride + o1 * a.dims[1].stride + o2 * itemsize;
+          if (o2 >= 0) sum = sum + load<T>(a.x + from, a.type);
         }
       }
     }

@@ -1,8 +1,11 @@
-// The arguments of sorting (sort.cuh), which launchers fill (../sort.cc).
+// The arguments of sorting (sort.cuh), which launchers fill (../sorter.cc, ../pick.cc).
 #pragma once
 #include "kernels/cuda/text/walk_args.h"
 
 namespace taeda::device {
+
+// Which of a sorted row's elements is wanted (pick.cuh).
+enum class Pick : uint8_t { kRank, kMedian, kNanMedian, kMode };
 
 // Rows of n elements along one dimension; of each the first `kept` in their order are written. The
 // operands are x, the values and the indices.
@@ -16,6 +19,10 @@ struct SortArgs {
   uint64_t width;     // of the runs that are sorted already
   ElementType type;   // of x
   bool descending;
+  bool has_nan;  // may have
+  Pick pick;
+  uint64_t rank;     // kRank
+  uint32_t threads;  // of a row: 1, or those of a block
 };
 
 }  // namespace taeda::device

@@ -1,15 +1,18 @@
 // Kernels whose threads work together, under the thread sanitizer (tests/device/test_emulator.py):
-// a sum by blocks in two launches, a softmax, a loss, a scan and additions by a warp. With the
-// argument "broken" a sum that lacks the barrier before its last step.
+// a sum by blocks in two launches, a softmax, a loss, a scan, additions by a warp, the numbers of
+// flags that are true in three launches, and the mode of a sorted row. With the argument "broken" a
+// sum that lacks the barrier before its last step.
 #include <cstdio>
 #include <cstring>
 #include <vector>
 
 #include "device/emulator/emulator.h"
+#include "kernels/cuda/text/compact_args.h"
 #include "kernels/cuda/text/loss_args.h"
 #include "kernels/cuda/text/pool_args.h"
 #include "kernels/cuda/text/reduce_args.h"
 #include "kernels/cuda/text/row_args.h"
+#include "kernels/cuda/text/sort_args.h"
 
 using namespace taeda::device;
 using taeda::emulator::Kernel;
@@ -121,6 +124,47 @@ float pool_scatter(int64_t n) {
   return gx[0];
 }
 
+// The numbers of the flags that are true, by two blocks.
+std::vector<int64_t> where(const std::vector<uint8_t>& flags) {
+  CompactArgs args{};
+  std::vector<int64_t> starts(4), out(flags.size());
+  args.walk = line<2>(static_cast<uint32_t>(flags.size()), 1);
+  args.flags = reinterpret_cast<const char*>(flags.data());
+  args.out = reinterpret_cast<char*>(out.data());
+  args.starts = starts.data();
+  args.chunk = kTile;
+  args.chunks = (flags.size() + kTile - 1) / kTile;
+  args.sizes[0] = static_cast<int64_t>(flags.size());
+  args.stride = args.dim_stride = sizeof(int64_t);
+  args.ndim = 1;
+  args.type = ElementType::kBool;
+  run("compact_count_i64_any", {2}, {128}, args);
+  run("compact_starts_i64_any", {1}, {128}, args);
+  run("compact_nonzero_i64_any", {2}, {128}, args);
+  out.resize(static_cast<size_t>(starts[args.chunks]));
+  return out;
+}
+
+// Of a row of keys in their order, which are the elements, too.
+int64_t mode(std::vector<uint64_t> keys) {
+  SortArgs args{};
+  std::vector<int64_t> order(keys.size());
+  for (size_t i = 0; i < order.size(); i++) order[i] = static_cast<int64_t>(i);
+  int64_t value = 0, index = 0;
+  args.rows.count = 1;
+  args.n = keys.size();
+  args.keys[0] = keys.data();
+  args.order[0] = order.data();
+  args.data[0] = reinterpret_cast<char*>(keys.data());
+  args.data[1] = reinterpret_cast<char*>(&value);
+  args.data[2] = reinterpret_cast<char*>(&index);
+  args.strides[0] = sizeof(uint64_t);
+  args.pick = Pick::kMode;
+  args.threads = 128;
+  run("sort_pick_i64_any", {1}, {128}, args);
+  return value;
+}
+
 // Warps leave their sums in shared memory, and the first thread adds them up, whenever that may be.
 void broken_sum(const float* x, float* out) {
   TD_SHARED(float, part, 4);
@@ -141,6 +185,14 @@ int main(int argc, char** argv) {
   }
   for (const float result :
        {sum(x), softmax(x)[7], cross_entropy(x), cumprod_tangent(1000), pool_scatter(100)})
-    std::printf("%g\n", static_cast<double>(result));
+    std::printf("%g ", static_cast<double>(result));
+  std::vector<uint8_t> flags(2500);
+  for (size_t i = 0; i < flags.size(); i += 100) flags[i] = 1;
+  std::vector<uint64_t> keys(300);
+  for (size_t i = 0; i < keys.size(); i++) keys[i] = i < 100 ? i / 2 : i / 50;
+  for (size_t i = 100; i < keys.size(); i++) keys[i] += 100;
+  const std::vector<int64_t> found = where(flags);
+  std::printf("%zu %lld %lld\n", found.size(), static_cast<long long>(found.back()),
+              static_cast<long long>(mode(keys)));
   return 0;
 }

@@ -1,0 +1,80 @@
+// Bags of rows, for embedding_bag (text/bags.cuh).
+#include "device/launch.h"
+#include "kernels/cuda/copy.h"
+#include "kernels/cuda/indexing.h"
+#include "kernels/cuda/kernel_name.h"
+#include "kernels/cuda/text/bags_args.h"
+
+namespace taeda::cuda {
+namespace {
+
+constexpr const char* kMessage =
+    "embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be {}";
+constexpr const char* kStartsMessage =
+    "embedding_bag: offsets must ascend from 0 to at most {}, but offsets[{}] is {}";
+
+device::BagsArgs arguments(const View& out, const View& rows, const View& indices,
+                           const View& starts, const View& scales) {
+  constexpr auto kError = static_cast<int32_t>(ErrorKind::kRuntime);
+  device::BagsArgs args{};
+  args.out = static_cast<char*>(out.data);
+  args.rows = static_cast<const char*>(rows.data);
+  args.scales = static_cast<const char*>(scales.data);
+  args.indices = indices.as<int64_t>();
+  args.starts = starts.as<int64_t>();
+  args.count = indices.numel;
+  args.bags = starts.numel - 1;
+  args.width = rows.sizes[1];
+  args.weights = rows.sizes[0];
+  args.itemsize = item_size(rows.dtype);
+  args.message = {kMessage, 0, kError};
+  args.starts_message = {kStartsMessage, 0, kError};
+  args.type = element_type(rows.dtype);
+  return args;
+}
+
+void run(std::string_view kernel, int64_t work, device::BagsArgs& args, const View& out,
+         std::initializer_list<View> read, Span<const Access> more = {}) {
+  if (work == 0) return;
+  SmallVector<Access, 12> touched(more.begin(), more.end());
+  touched.push_back(access(out, true));
+  for (const View& v : read)
+    if (v.present) touched.push_back(access(v, false));
+  const DType type = dtype_info(out.dtype).compute;
+  launch(out.device.index, kernel_name(kernel, type, "_any"), work, &args, touched);
+}
+
+}  // namespace
+
+void bag_sum(const View& out, const View& weight, const View& indices, const View& starts,
+             const View& scales) {
+  device::BagsArgs args = arguments(out, weight, indices, starts, scales);
+  run("bag_sum", out.numel, args, out, {weight, indices, starts, scales});
+}
+
+void bag_sum_backward(const View& gw, const View& gy, const View& indices, const View& starts,
+                      const View& scales, int64_t) {
+  if (gw.numel == 0) return;
+  fill(gw, Scalar(int64_t{0}));
+  if (indices.numel == 0) return;
+  Sorter sorter(gw.device, 1, indices.numel);
+  const int64_t sizes[] = {gw.sizes[0]}, one[] = {1};  // rows as elements of a byte
+  const View rows{gw.data, DType::kUInt8, sizes, one, gw.sizes[0], true, gw.device};
+  index_offsets({rows, {&indices, 1}, 0, 1, false, false, false, kMessage, ErrorKind::kRuntime},
+                sorter.keys(), sorter.order(), sorter.accesses(true));
+  sorter.merge();
+  device::BagsArgs args = arguments(gw, gy, indices, starts, scales);
+  args.keys = sorter.args.keys[0];
+  args.order = sorter.order();
+  run("bag_sum_backward", indices.numel * args.width, args, gw, {gy, starts, scales},
+      sorter.accesses(false));
+}
+
+void bag_dots(const View& out, const View& x, const View& weight, const View& indices,
+              const View& starts) {
+  device::BagsArgs args = arguments(out, weight, indices, starts, {});
+  args.other = static_cast<const char*>(x.data);
+  run("bag_dots", indices.numel * 32, args, out, {x, weight, indices, starts});
+}
+
+}  // namespace taeda::cuda

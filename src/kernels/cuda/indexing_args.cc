@@ -1,0 +1,45 @@
+// The arguments of text/indexing.cuh.
+#include "kernels/cuda/indexing.h"
+#include "kernels/cuda/kernel_name.h"
+
+namespace taeda::cuda {
+
+// The index tensors from `begin` on, as many as a kernel takes.
+device::IndexingArgs indexing_arguments(const Indices& what, size_t begin) {
+  device::IndexingArgs args{};
+  const View& self = what.self;
+  for (size_t k = 0; k < device::kIndices && begin + k < what.indices.size(); k++, args.count++) {
+    const View& index = what.indices[begin + k];
+    const auto d = static_cast<size_t>(what.first) + begin + k;
+    args.index[k] = static_cast<const char*>(index.data);
+    args.types[k] = element_type(index.dtype);
+    args.size[k] = args.dim[k] = what.is_flat ? self.numel : 1;
+    if (what.is_flat || d >= self.sizes.size()) continue;
+    args.size[k] = self.sizes[d];
+    args.stride[k] = self.strides[d] * item_size(self.dtype);
+    args.dim[k] = static_cast<int64_t>(d);
+  }
+  WalkPlan<1> flat;
+  for (size_t d = 0; what.is_flat && d < self.sizes.size(); d++)
+    flat.add(self.sizes[d], {self.strides[d] * item_size(self.dtype)});
+  args.flat = flat.walk();
+  args.self = static_cast<char*>(self.data);
+  args.message = {what.message, 0, static_cast<int32_t>(what.error)};
+  args.wrap = what.wrap;
+  args.is_flat = what.is_flat;
+  args.are_offsets = what.are_offsets;
+  return args;
+}
+
+// A dimension of the index tensors.
+void add_position(IndexingPlan& plan, const Indices& what, size_t begin, size_t d,
+                  int64_t other_stride) {
+  int64_t strides[2 + device::kIndices] = {other_stride};
+  for (size_t k = 0; k < device::kIndices && begin + k < what.indices.size(); k++) {
+    const View& index = what.indices[begin + k];
+    strides[2 + k] = index.strides[d] * item_size(index.dtype);
+  }
+  plan.add(what.indices[begin].sizes[d], strides);
+}
+
+}  // namespace taeda::cuda

@@ -1,0 +1,58 @@
+// searchsorted and isin, by a binary search for each value; histc, by counting.
+//
+//   out_i = how many of the sorted elements come before v_i (or are not behind it)
+//   count[floor((x_i - low) bins / (high - low))] += 1
+//
+// NaN comes behind every number. Each value is read once, the sorted elements log2(m) times a
+// value, from the cache where they fit. Counts are integers: the order of the additions is nothing
+// to their sum.
+#pragma once
+#include "kernels/cuda/text/search_args.h"
+#include "kernels/cuda/text/walk.cuh"
+
+namespace taeda::device {
+
+template <class T>
+TD_FN bool is_before(T x, T y) {
+  return x < y || (y != y && x == x);
+}
+
+template <class T>
+TD_FN void search_kernel(const SearchArgs& a) {
+  for (uint64_t i = first_index(); i < a.count; i += index_step()) {
+    const T v = a.values ? load<T>(a.values + static_cast<int64_t>(i) * a.itemsize, a.type)
+                         : static_cast<T>(i);
+    const char* const row = a.sorted + static_cast<int64_t>(i / a.n) * a.row;
+    uint64_t begin = 0, end = a.m;
+    while (begin < end) {
+      const uint64_t middle = begin + (end - begin) / 2;
+      const T x = load<T>(row + static_cast<int64_t>(middle) * a.itemsize, a.type);
+      if (a.right ? !is_before(v, x) : is_before(x, v))
+        begin = middle + 1;
+      else
+        end = middle;
+    }
+    if (a.found) {
+      const bool equal =
+          begin < a.m && load<T>(row + static_cast<int64_t>(begin) * a.itemsize, a.type) == v;
+      reinterpret_cast<bool*>(a.out)[i] = equal != a.invert;
+    } else {
+      reinterpret_cast<int64_t*>(a.out)[i] = static_cast<int64_t>(begin);
+    }
+  }
+}
+
+template <class T>
+TD_FN void histogram_kernel(const HistogramArgs& a) {
+  const T low = static_cast<T>(a.low), high = static_cast<T>(a.high);
+  for (uint64_t i = first_index(); i < a.walk.count; i += index_step()) {
+    const T x = load<T>(a.x + offsets(a.walk, i)[0], a.type);
+    if (!(x >= low && x <= high)) continue;
+    const T at = (x - low) * static_cast<T>(a.bins) / (high - low);
+    int64_t bin = at > 0 ? static_cast<int64_t>(at) : 0;
+    if (bin >= a.bins) bin = a.bins - 1;
+    atomicAdd(reinterpret_cast<unsigned long long*>(a.counts + bin), 1ull);
+  }
+}
+
+}  // namespace taeda::device

@@ -1,0 +1,31 @@
+// The arguments of searches (search.cuh), which launchers fill (../search.cc).
+#pragma once
+#include "kernels/cuda/text/walk_args.h"
+
+namespace taeda::device {
+
+// Rows of n values and of m sorted elements; all dense and of one type.
+struct SearchArgs {
+  const char* sorted;
+  const char* values;  // null: they are 0, 1, 2, ...
+  char* out;           // int64 places, or whether a value was found
+  uint64_t count, n, m;
+  int64_t row;  // bytes from a row of sorted elements to the next, 0 where one is for all
+  int64_t itemsize;
+  ElementType type;
+  bool right;   // behind equal elements
+  bool found;   // asked is whether there is an equal one
+  bool invert;  // or whether there is none
+};
+
+// Counts of x in `bins` equal bins over [low, high].
+struct HistogramArgs {
+  Walk<1> walk;
+  const char* x;
+  int64_t* counts;
+  int64_t bins;
+  double low, high;
+  ElementType type;
+};
+
+}  // namespace taeda::device

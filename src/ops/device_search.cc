@@ -1,0 +1,101 @@
+#include "ops/device_search.h"
+
+#include <algorithm>
+
+#include "core/layout.h"
+#include "kernels/cpu/sort/search.h"
+#include "op/aminmax.h"
+#include "op/any.h"
+#include "op/cat.h"
+#include "op/cumsum.h"
+#include "op/expand.h"
+#include "op/index_add_.h"
+#include "op/index_put_.h"
+#include "op/index_select.h"
+#include "op/narrow.h"
+#include "op/ne.h"
+#include "op/new_full.h"
+#include "op/new_zeros.h"
+#include "op/nonzero.h"
+#include "op/reshape.h"
+#include "op/scatter.h"
+#include "op/stack.h"
+#include "op/sub.h"
+#include "op/to_dtype.h"
+#include "ops/host.h"
+
+namespace taeda::on_device {
+namespace {
+
+Tensor minus(const Tensor& a, const Tensor& b) { return op::sub(a, b, Scalar(int64_t{1})); }
+
+// How many of the ascending numbers are not above each of 0, 1, ..., n - 1.
+Tensor counts_below(const Tensor& ascending, int64_t n) {
+  const Tensor out = empty_tensor({n}, DType::kInt64, ascending.device());
+  kernels::count_not_above(view_of(out), view_of(dense_input(ascending)));
+  return out;
+}
+
+// Where elements, or rows, differ from those before them.
+Tensor run_starts(const Tensor& x) {
+  const int64_t n = x.size(0);
+  if (n == 0) return op::new_zeros(x, {0}, TensorOptions(DType::kInt64));
+  Tensor differ = op::ne(op::narrow(x, 0, 1, n - 1), op::narrow(x, 0, 0, n - 1));
+  const int64_t row = 1;
+  if (x.dim() == 2) differ = op::any(differ, OptInts(IntSpan(&row, 1)), false);
+  const Tensor first = op::new_full(x, {1}, Scalar(true), TensorOptions(DType::kBool));
+  return op::reshape(op::nonzero(op::cat({{first, differ}}, 0)), {-1});
+}
+
+}  // namespace
+
+Runs runs_of(const Tensor& sorted, const Tensor& order, bool inverse, bool counts) {
+  const Tensor starts = run_starts(sorted), none = op::new_zeros(starts, {0}, {});
+  const int64_t n = sorted.size(0), k = starts.size(0);
+  Runs r{order.defined() ? op::index_select(order, 0, starts) : starts, none, none};
+  if (n == 0) return r;
+  if (counts) {
+    const Tensor end = op::new_full(starts, {1}, Scalar(n), {});
+    r.counts = minus(op::cat({{op::narrow(starts, 0, 1, k - 1), end}}, 0), starts);
+  }
+  if (inverse) {
+    const Tensor number = minus(counts_below(starts, n), Tensor(Scalar(int64_t{1})));
+    r.inverse = order.defined() ? op::scatter_src(number, 0, order, number) : number;
+  }
+  return r;
+}
+
+Tensor bincount(const Tensor& x, const Tensor& weights, int64_t minlength) {
+  int64_t length = minlength;
+  if (x.numel() > 0) {
+    const auto [least, most] = op::aminmax(x, std::nullopt, false);
+    const HostElements<int64_t> ends(op::stack({{least, most}}, 0));
+    TD_CHECK(ends[0] >= 0, "bincount only supports 1-d non-negative integral inputs.");
+    length = std::max(length, checked_add(ends[1], 1, "bincount"));
+  }
+  if (!weights.defined()) {
+    const Tensor counts = op::new_zeros(x, {length}, {});
+    const Tensor ones = op::expand(op::new_full(x, {1}, Scalar(int64_t{1}), {}), x.sizes(), false);
+    return x.numel() > 0 ? op::index_add_(counts, 0, x, ones, Scalar(int64_t{1})) : counts;
+  }
+  const DType t = weights.dtype() == DType::kFloat32 ? DType::kFloat32 : DType::kFloat64;
+  const Tensor sums = op::new_zeros(x, {length}, TensorOptions(t));
+  if (x.numel() == 0) return sums;
+  return op::index_put_(sums, {&x, 1}, op::to_dtype(weights, t, false, {}), /*accumulate=*/true);
+}
+
+Tensor repeated_indices(const Tensor& repeats, std::optional<int64_t> output_size) {
+  if (repeats.numel() == 0) return op::new_zeros(repeats, {0}, {});
+  const Tensor ends = op::cumsum(repeats, 0, std::nullopt);
+  int64_t total = output_size.value_or(0);
+  if (!output_size) {
+    const Tensor last = op::narrow(ends, 0, ends.numel() - 1, 1);
+    const Tensor least = op::reshape(std::get<0>(op::aminmax(repeats, std::nullopt, false)), {1});
+    const HostElements<int64_t> known(op::cat({{last, least}}, 0));
+    TD_CHECK(known[1] >= 0, "repeats can not be negative");
+    total = known[0];
+  }
+  return counts_below(ends, total);
+}
+
+}  // namespace taeda::on_device
