@@ -196,8 +196,8 @@ def set_default_tensor_type(t: Any) -> None:
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-    """Operators on a CUDA device whose result depends on the order of its threads take a slower way;
-    all others are deterministic in any case. `torch.empty` fills its memory: see
+    """Operators on CUDA devices whose result depends on the order of threads take a slower way; all
+    others are deterministic in any case. `torch.empty` fills its memory: see
     torch.utils.deterministic.fill_uninitialized_memory."""
     for name, value in (("'mode' (position 1)", mode), ("'warn_only'", warn_only)):
         if not isinstance(value, bool):

@@ -79,9 +79,9 @@ def test_more_index_tensors_than_a_kernel_takes():
 @pytest.mark.parametrize("name", ["rows", "columns", "elements", "apart", "behind", "none"])
 def test_additions_are_in_the_order_of_the_indices(name):
     where = {
-        "rows": lambda i, j: (i,), "columns": lambda i, j: (None, j), "elements": lambda i, j: (i, j),
-        "apart": lambda i, j: (i, None, j), "behind": lambda i, j: (None, None, i),
-        "none": lambda i, j: (i[:0],),
+        "rows": lambda i, j: (i,), "columns": lambda i, j: (None, j),
+        "elements": lambda i, j: (i, j), "apart": lambda i, j: (i, None, j),
+        "behind": lambda i, j: (None, None, i), "none": lambda i, j: (i[:0],),
     }[name]  # fmt: skip
     i, j = indices((6,), 3), indices((6,), 3, 1)
 
@@ -209,7 +209,9 @@ def test_a_source_fills_where_a_mask_is_true():
             mask, source = values("bool", (3, 4, 5), 2), values(dtype, (5, 12), 1)
             what = f"{dtype} {layout}"
             agree(lambda x, m, s: x.clone().masked_scatter_(m, s), x, mask, source, what=what)
-            agree(lambda x, m, s: x.clone().masked_scatter_(m[0], s.t()), x, mask, source, what=what)
+            agree(
+                lambda x, m, s: x.clone().masked_scatter_(m[0], s.t()), x, mask, source, what=what
+            )
     x = values("bool", (40,))
     agree(lambda x: x.clone().masked_scatter_(x, ~x), x)
 
@@ -257,8 +259,14 @@ def test_only_masks_wait_for_the_device(simulator, late):
 BAD = {
     "index": (lambda x, i: x[i], "index {} is out of bounds for dimension 0 with size 5"),
     "second": (lambda x, i: x.reshape(1, 5)[:, i], "index {} is out of bounds for dimension 1"),
-    "put": (lambda x, i: x.index_put_((i,), x.new_ones(())), "index {} is out of bounds for dimension 0"),
-    "add": (lambda x, i: x.index_put_((i,), x.new_ones(()), accumulate=True), "index {} is out of bounds"),
+    "put": (
+        lambda x, i: x.index_put_((i,), x.new_ones(())),
+        "index {} is out of bounds for dimension 0",
+    ),
+    "add": (
+        lambda x, i: x.index_put_((i,), x.new_ones(()), accumulate=True),
+        "index {} is out of bounds",
+    ),
     "take": (lambda x, i: x.take(i), "tried to access index {} on a tensor of 5 elements"),
     "put_": (lambda x, i: x.put_(i, x[:3].clone()), "tried to access index {} on a tensor of 5"),
 }

@@ -33,11 +33,12 @@ def test_triangles_of_any_layout(name):
     for dtype in NUMBERS:
         for layout, x in layouts(dtype, (2, 4, 5)).items():
             for diagonal in (0, 1, -2, 9, -9):
-                agree(lambda x: getattr(x, name)(diagonal), x, what=f"{dtype} {layout} {diagonal}")
+                what = f"{dtype} {layout} {diagonal}"
+                agree(lambda x, k=diagonal: getattr(x, name)(k), x, what=what)
     for sizes in ((0, 3), (3, 0), (2, 0, 4, 4), (1, 1)):
         agree(lambda x: getattr(x, name)(), values("float32", sizes))
     for diagonal in (2**63 - 1, -(2**63)):
-        agree(lambda x: getattr(x, name)(diagonal), values("int64", (3, 3)))
+        agree(lambda x, k=diagonal: getattr(x, name)(k), values("int64", (3, 3)))
 
 
 def test_a_triangle_in_place():
@@ -54,14 +55,14 @@ def test_padding_by_a_constant(pad):
     for dtype in NUMBERS:
         value = 1 if dtype == "bool" else 3
         for layout, x in layouts(dtype, (3, 4, 5)).items():
-            agree(lambda x: F.pad(x, pad, value=value), x, what=f"{dtype} {layout}")
+            agree(lambda x, v=value: F.pad(x, pad, value=v), x, what=f"{dtype} {layout}")
 
 
 def test_padding_of_more_dimensions_than_a_kernel_counts():
     x = values("float32", (2, 3, 2, 3))
     for pad in ((1, 1, 1, 1, 1, 1, 1, 1), (0, -1, 2, 0, -1, 1, 1, 0), (0, 0, 0, 0, 0, 0, -1, -1)):
-        agree(lambda x: F.pad(x, pad, value=0.5), x, what=str(pad))
-        agree(lambda x: F.pad(x.permute(3, 1, 0, 2), pad), x, what=str(pad))
+        agree(lambda x, p=pad: F.pad(x, p, value=0.5), x, what=str(pad))
+        agree(lambda x, p=pad: F.pad(x.permute(3, 1, 0, 2), p), x, what=str(pad))
 
 
 def test_padding_of_nothing():

@@ -2,7 +2,15 @@
 
 import numpy as np
 import pytest
-from tests.device.simulated.by_kernels import FLOATING, INTEGERS, NUMBERS, REAL, agree, layouts, values
+from tests.device.simulated.by_kernels import (
+    FLOATING,
+    INTEGERS,
+    NUMBERS,
+    REAL,
+    agree,
+    layouts,
+    values,
+)
 
 import taeda
 from taeda import _C
@@ -33,9 +41,11 @@ def test_searches_of_sorted_rows():
         for layout, v in layouts(dtype, (3, 4), 2).items():
             for right in (False, True):
                 what = f"{dtype} {layout} {right}"
-                agree(lambda e, v: taeda.searchsorted(e, v, right=right), edges, v, what=what)
-                agree(lambda e, v: taeda.searchsorted(e, v, right=right), rows, v, what=what)
-                agree(lambda e, v: taeda.bucketize(v, e, right=right, out_int32=True), edges, v)
+                agree(lambda e, v, r=right: taeda.searchsorted(e, v, right=r), edges, v, what=what)
+                agree(lambda e, v, r=right: taeda.searchsorted(e, v, right=r), rows, v, what=what)
+                agree(
+                    lambda e, v, r=right: taeda.bucketize(v, e, right=r, out_int32=True), edges, v
+                )
     edges, v = with_nan(values("float32", (9,))).sort().values, with_nan(values("float32", (7,)))
     agree(lambda e, v: taeda.searchsorted(e, v), edges, v)
     agree(lambda e, v: taeda.searchsorted(e, v, side="right"), edges, v)
@@ -76,8 +86,12 @@ def test_unique_rows():
         x = values(dtype, (5, 2, 3))
         x = taeda.cat([x, x.flip(0), x[:2]])
         for dim in (0, 1, 2):
-            agree(lambda x: x.unique(dim=dim, return_inverse=True, return_counts=True), x, what=dtype)
-            agree(lambda x: x.unique_consecutive(dim=dim, return_inverse=True), x, what=dtype)
+            agree(
+                lambda x, d=dim: x.unique(dim=d, return_inverse=True, return_counts=True),
+                x,
+                what=dtype,
+            )
+            agree(lambda x, d=dim: x.unique_consecutive(dim=d, return_inverse=True), x, what=dtype)
     coarse = (values("int64", (300, 2), 1) % 3).float()
     agree(lambda x: x.unique(dim=0, return_inverse=True, return_counts=True), coarse)
     agree(lambda x: x.unique(dim=0, return_counts=True), values("float32", (1, 3)))
@@ -90,7 +104,9 @@ def test_counts():
         agree(lambda x: x.bincount(), x, what=dtype)
         agree(lambda x: x.bincount(minlength=40), x, what=dtype)
         for weights in ("float32", "float64", "int32"):
-            agree(lambda x, w: x.bincount(w), x, values(weights, (200,), 1), what=f"{dtype} {weights}")
+            agree(
+                lambda x, w: x.bincount(w), x, values(weights, (200,), 1), what=f"{dtype} {weights}"
+            )
     agree(lambda x: x.bincount(minlength=3), values("int64", (0,)))
     with pytest.raises(RuntimeError, match="non-negative"):
         taeda.tensor([1, -1], device="cuda").bincount()
@@ -140,7 +156,7 @@ def test_order_statistics(dim):
             agree(lambda x: x.mode(dim, keepdim=True), x.clone().sign(), what=what)
     x = values("float64", (5, 4, 7))
     for name, args in (("kthvalue", (3, dim)), ("median", (dim,)), ("nanmedian", (dim, True))):
-        agree(lambda x: getattr(x, name)(*args), x, what=name)
+        agree(lambda x, n=name, a=args: getattr(x, n)(*a), x, what=name)
 
 
 def test_order_statistics_of_long_rows_and_of_single_elements():
@@ -209,7 +225,10 @@ def test_a_row_that_a_bag_does_not_have_is_raised_when_the_host_waits(late):
     table = taeda.ones(3, 2, device="cuda")
     for bad in (3, -1):
         F.embedding_bag(
-            taeda.tensor([0, bad], device="cuda"), table, taeda.tensor([0], device="cuda"), mode="sum"
+            taeda.tensor([0, bad], device="cuda"),
+            table,
+            taeda.tensor([0], device="cuda"),
+            mode="sum",
         )
         with pytest.raises(RuntimeError, match=f"found idx to be {bad}"):
             taeda.cuda.synchronize()

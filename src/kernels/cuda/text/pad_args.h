@@ -1,4 +1,5 @@
-// The arguments of padding with a tensor's own elements (pad.cuh), which launchers fill (../pad.cc).
+// The arguments of padding with a tensor's own elements (pad.cuh), which launchers fill
+// (../pad.cc).
 #pragma once
 #include "kernels/cuda/text/walk_args.h"
 
