@@ -16,10 +16,14 @@
 namespace taeda::cuda {
 namespace {
 
-// Captures that are under way: the driver's number of each, and its pool.
+// Captures that are under way: the driver's number of each, its pool and its generators.
+struct Capture {
+  PoolName pool;
+  GraphGenerators* generators;
+};
 struct Captures {
   std::mutex mutex;
-  std::map<unsigned long long, PoolName> pools;
+  std::map<unsigned long long, Capture> known;
 };
 Captures& captures() {
   static auto& instance = *new Captures;
@@ -61,8 +65,8 @@ PoolName current_pool(Stream stream) {
     const CaptureInfo info = capture_info(stream);
     if (info.status != CaptureStatus::kNone) {
       const std::lock_guard<std::mutex> lock(captures().mutex);
-      const auto found = captures().pools.find(info.id);
-      if (found != captures().pools.end()) return found->second;
+      const auto found = captures().known.find(info.id);
+      if (found != captures().known.end()) return found->second.pool;
     }
   }
   if (!pools_are_used.load(std::memory_order_relaxed)) return {0, 0};
@@ -95,6 +99,21 @@ bool is_capturing(Stream stream) {
   return any_capturing() && capture_info(stream).status != CaptureStatus::kNone;
 }
 bool is_capturing(int device) { return is_capturing(Stream::current(device)); }
+
+std::optional<CapturedGenerator> captured_generator(const Philox& generator, int device,
+                                                    uint64_t words) {
+  if (!any_capturing()) return std::nullopt;
+  const CaptureInfo info = capture_info(Stream::current(device));
+  if (info.status == CaptureStatus::kNone) return std::nullopt;
+  const std::lock_guard<std::mutex> lock(captures().mutex);
+  const auto found = captures().known.find(info.id);
+  std::optional<CapturedGenerator> state;
+  if (found != captures().known.end()) state = found->second.generators->take(generator, words);
+  TD_CHECK(state,
+           "Attempt to increase offset for a CUDA generator not in capture mode.\n"
+           "Fix: call register_generator_state(generator) of the graph before its capture");
+  return state;
+}
 
 void forbid_while_capturing(Stream stream, const char* what) {
   if (!is_capturing(stream)) return;
@@ -132,6 +151,8 @@ void CudaGraph::capture_begin(std::optional<PoolName> pool, CaptureMode mode) {
   TD_CHECK(stream_ != Stream::default_of(device_),
            "CUDA graphs must be captured on a non-default stream. (However, after capture, it's ok "
            "to replay them on the default stream.)");
+  generators_.add(default_generator(Device(DeviceType::kCUDA, static_cast<int8_t>(device_))));
+  generators_.begin_capture(device_);
   pool_ = pool ? *pool : new_pool_name(false);
   retain_pool(device_, *pool_);
   const Status status = use_device(device_).capture_begin(stream_.handle(), mode);
@@ -144,7 +165,7 @@ void CudaGraph::capture_begin(std::optional<PoolName> pool, CaptureMode mode) {
   captures_under_way++;
   const unsigned long long id = capture_info(stream_).id;
   const std::lock_guard<std::mutex> lock(captures().mutex);
-  captures().pools[id] = *pool_;
+  captures().known[id] = {*pool_, &generators_};
 }
 
 void CudaGraph::end_use() {
@@ -161,7 +182,7 @@ void CudaGraph::capture_end() {
   {
     const CaptureInfo info = capture_info(stream_);
     const std::lock_guard<std::mutex> lock(captures().mutex);
-    captures().pools.erase(info.id);
+    captures().known.erase(info.id);
   }
   const Status status = driver.capture_end(stream_.handle(), &graph_);
   end_use();
@@ -190,7 +211,9 @@ void CudaGraph::replay() {
   TD_CHECK(captured_, "Called CUDAGraph::replay without a preceding successful capture.");
   if (!exec_) instantiate();
   const DeviceGuard guard(device_);
-  check(use_device(device_).graph_launch(exec_, Stream::current(device_).handle()));
+  const Stream stream = Stream::current(device_);
+  generators_.replay(stream);
+  check(use_device(device_).graph_launch(exec_, stream.handle()));
 }
 
 void CudaGraph::reset() {
@@ -203,6 +226,7 @@ void CudaGraph::reset() {
   if (graph_) driver.graph_destroy(std::exchange(graph_, nullptr));
   if (exec_) driver.graph_exec_destroy(std::exchange(exec_, nullptr));
   captured_ = false;
+  generators_.release_memory();
   release_pool(device_, *std::exchange(pool_, std::nullopt));
 }
 

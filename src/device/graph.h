@@ -12,6 +12,7 @@
 #include <string>
 
 #include "core/memory_stats.h"
+#include "device/graph_generators.h"
 #include "device/stream.h"
 
 namespace taeda::cuda {
@@ -56,6 +57,8 @@ class CudaGraph {
   // On the thread's current stream of its current device, which must not be the default one.
   void capture_begin(std::optional<PoolName> pool, CaptureMode mode);
   void capture_end();
+  // Before the capture: a generator whose numbers the work draws, besides the device's default one.
+  void register_generator(Generator& generator) { generators_.add(generator); }
   void instantiate();
   // On the thread's current stream of the graph's device.
   void replay();
@@ -75,6 +78,7 @@ class CudaGraph {
   int device_ = -1;
   Stream stream_;
   std::optional<PoolName> pool_;
+  GraphGenerators generators_;
   size_t nodes_ = 0;
   Graph graph_ = nullptr;
   GraphExec exec_ = nullptr;

@@ -73,6 +73,16 @@ PyObject* graph_capture_begin(PyObject* self, PyObject* args, PyObject* kwargs) 
   TD_PYTHON_CATCH(nullptr)
 }
 
+PyObject* graph_register_generator(PyObject* self, PyObject* generator) {
+  TD_PYTHON_TRY
+  if (!is_generator(generator))
+    raise_python(PyExc_TypeError, "register_generator_state(): expected a torch.Generator, got {}",
+                 type_name(generator));
+  cast(self).register_generator(*reinterpret_cast<GeneratorObject*>(generator)->generator);
+  Py_RETURN_NONE;
+  TD_PYTHON_CATCH(nullptr)
+}
+
 template <void (cuda::CudaGraph::*method)()>
 PyObject* graph_call(PyObject* self, PyObject*) {
   TD_PYTHON_TRY(cast(self).*method)();
@@ -113,6 +123,7 @@ PyMethodDef graph_methods[] = {
     {"capture_begin",
      reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(graph_capture_begin)),
      METH_VARARGS | METH_KEYWORDS, nullptr},
+    {"register_generator_state", graph_register_generator, METH_O, nullptr},
     {"capture_end", graph_call<&CudaGraph::capture_end>, METH_NOARGS, nullptr},
     {"instantiate", graph_call<&CudaGraph::instantiate>, METH_NOARGS, nullptr},
     {"replay", graph_call<&CudaGraph::replay>, METH_NOARGS, nullptr},

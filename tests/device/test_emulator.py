@@ -33,7 +33,8 @@ def test_one_element_too_many_is_named():
 def test_kernels_with_their_barriers_have_no_races():
     done = run("taeda_emulator_races")
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.split() == "500 0.001 6.90776 1000 50 25 2400 102".split()
+    assert done.stdout.split() == "500 0.001 499.5 6.90776 1000 50 25 2400 102 611".split()
+
 
 
 def test_a_missing_barrier_is_named():

@@ -64,6 +64,14 @@ class CUDAGraph(_C._CUDAGraph):
         """Ends the capture, on the stream that it began on."""
         super().capture_end()
 
+    def register_generator_state(self, generator: Any) -> None:
+        """Says, before the capture, that the work draws from `generator`, too.
+
+        The default one is known. Each replay draws new numbers from the generators, as many as the
+        captured work did.
+        """
+        super().register_generator_state(generator)
+
     def instantiate(self) -> None:
         """Makes what is launched of the graph; needed once, where `keep_graph` is set."""
         super().instantiate()

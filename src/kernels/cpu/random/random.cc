@@ -375,8 +375,8 @@ void fill_integers(const View& out, uint64_t range, int64_t base, bool wide,
       });
 }
 
-// How many integers, from 0 on, random_() draws from: for floating dtypes, those that the format
-// counts exactly.
+}  // namespace
+
 uint64_t countable(DType t) {
   switch (t) {
     case DType::kBool:
@@ -395,8 +395,6 @@ uint64_t countable(DType t) {
       return uint64_t{1} << (8 * item_size(t) - 1);
   }
 }
-
-}  // namespace
 
 void random_integers(const View& out, uint64_t range, int64_t base, Generator& generator) {
   GeneratorLock lock(generator);

@@ -20,6 +20,8 @@ void random_bernoulli_each(const View& out, const View& p, Generator& generator)
 void random_integers(const View& out, uint64_t range, int64_t base, Generator& generator);
 // Integers over all that the dtype can count exactly (PyTorch's random_() without arguments).
 void random_all_integers(const View& out, Generator& generator);
+// How many those are, from 0 on.
+uint64_t countable(DType t);
 void random_exponential(const View& out, double rate, Generator& generator);
 void random_geometric(const View& out, double p, Generator& generator);
 void random_cauchy(const View& out, double median, double sigma, Generator& generator);

@@ -10,6 +10,7 @@
 // kernel.cuh first: what it defines is for the others
 #include "kernels/cpu/pointwise/divide.h"
 #include "kernels/cuda/text/convert.cuh"
+#include "kernels/cuda/text/pack.cuh"
 #include "kernels/cuda/text/pointwise_args.h"
 #include "kernels/cuda/text/walk.cuh"
 #if defined(__CUDACC_RTC__)
@@ -49,34 +50,6 @@ TD_FN T number_of(const Numbers<N>& numbers, int i, Load load) {
 template <int N>
 TD_FN bool is_number(const Numbers<N>& numbers, int i) {
   return (numbers.given | numbers.repeated) >> i & 1;
-}
-
-template <class S, int K>
-struct alignas(sizeof(S) * K) Pack {
-  S at[K];
-};
-
-// Elements i to i + K of an array of n, fewer at its end.
-template <class S, int K>
-TD_FN Pack<S, K> load_pack(const void* from, uint32_t i, uint32_t n, bool whole) {
-  const S* const x = static_cast<const S*>(from);
-  if (whole) return *reinterpret_cast<const Pack<S, K>*>(x + i);
-  Pack<S, K> pack;
-#pragma unroll
-  for (int k = 0; k < K; k++) pack.at[k] = x[i + k < n ? i + k : n - 1];
-  return pack;
-}
-template <class S, int K>
-TD_FN void store_pack(void* to, uint32_t i, uint32_t n, bool whole, const Pack<S, K>& pack) {
-  S* const y = static_cast<S*>(to);
-  if (whole) {
-    *reinterpret_cast<Pack<S, K>*>(y + i) = pack;
-    return;
-  }
-#pragma unroll
-  for (int k = 0; k < K; k++) {
-    if (i + k < n) y[i + k] = pack.at[k];
-  }
 }
 
 // K elements of input `input` as T.

@@ -1,7 +1,8 @@
 // Kernels whose threads work together, under the thread sanitizer (tests/device/test_emulator.py):
-// a sum by blocks in two launches, a softmax, a loss, a scan, additions by a warp, the numbers of
-// flags that are true in three launches, and the mode of a sorted row. With the argument "broken" a
-// sum that lacks the barrier before its last step.
+// a sum by blocks in two launches, a softmax, cumulative sums and a scan's tangents, a loss,
+// additions by a warp, the numbers of flags that are true in three launches, the mode of a sorted
+// row and a draw by weight. With the argument "broken" a sum that lacks the barrier before its last
+// step.
 #include <cstdio>
 #include <cstring>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "kernels/cuda/text/compact_args.h"
 #include "kernels/cuda/text/loss_args.h"
 #include "kernels/cuda/text/pool_args.h"
+#include "kernels/cuda/text/random_args.h"
 #include "kernels/cuda/text/reduce_args.h"
 #include "kernels/cuda/text/row_args.h"
 #include "kernels/cuda/text/sort_args.h"
@@ -56,7 +58,8 @@ float sum(const std::vector<float>& x) {
   return result;
 }
 
-std::vector<float> softmax(const std::vector<float>& x) {
+// softmax or cumsum
+std::vector<float> along(const char* kernel, const std::vector<float>& x) {
   std::vector<float> y(x.size());
   RowArgs args{};
   args.rows.count = 1;
@@ -66,7 +69,7 @@ std::vector<float> softmax(const std::vector<float>& x) {
   args.n = x.size();
   args.threads = 128;
   args.types[0] = args.types[1] = ElementType::kFloat32;
-  run("softmax_f32_any", {1}, {128}, args);
+  run(kernel, {1}, {128}, args);
   return y;
 }
 
@@ -165,6 +168,23 @@ int64_t mode(std::vector<uint64_t> keys) {
   return value;
 }
 
+// With equal keys, the heaviest.
+int64_t category(const std::vector<float>& weights) {
+  std::vector<float> keys(weights.size(), 1.0f);
+  int64_t drawn = -1;
+  MultinomialArgs args{};
+  args.weights = reinterpret_cast<const char*>(weights.data());
+  args.keys = reinterpret_cast<char*>(keys.data());
+  args.out = &drawn;
+  args.rows = args.samples = 1;
+  args.n = weights.size();
+  args.threads = 128;
+  args.type = ElementType::kFloat32;
+  args.itemsize = sizeof(float);
+  run("multinomial_rows_f32_any", {1}, {128}, args);
+  return drawn;
+}
+
 // Warps leave their sums in shared memory, and the first thread adds them up, whenever that may be.
 void broken_sum(const float* x, float* out) {
   TD_SHARED(float, part, 4);
@@ -184,15 +204,19 @@ int main(int argc, char** argv) {
     return 0;
   }
   for (const float result :
-       {sum(x), softmax(x)[7], cross_entropy(x), cumprod_tangent(1000), pool_scatter(100)})
+       {sum(x), along("softmax_f32_any", x)[7], along("cumsum_f32_any", x)[998], cross_entropy(x),
+        cumprod_tangent(1000), pool_scatter(100)})
     std::printf("%g ", static_cast<double>(result));
   std::vector<uint8_t> flags(2500);
   for (size_t i = 0; i < flags.size(); i += 100) flags[i] = 1;
   std::vector<uint64_t> keys(300);
   for (size_t i = 0; i < keys.size(); i++) keys[i] = i < 100 ? i / 2 : i / 50;
   for (size_t i = 100; i < keys.size(); i++) keys[i] += 100;
+  std::vector<float> heavy = x;
+  heavy[611] = 0.75f;
   const std::vector<int64_t> found = where(flags);
-  std::printf("%zu %lld %lld\n", found.size(), static_cast<long long>(found.back()),
-              static_cast<long long>(mode(keys)));
+  for (const int64_t result :
+       {static_cast<int64_t>(found.size()), found.back(), mode(keys), category(heavy)})
+    std::printf("%lld ", static_cast<long long>(result));
   return 0;
 }
