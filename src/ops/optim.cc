@@ -97,12 +97,38 @@ class StepLists {
   std::vector<Tensor> kept_;
 };
 
-bool skips(const Tensor& found_inf) {
-  return found_inf.defined() && found_inf.item_scalar().to_double() != 0;
+// Numbers beside the parameters on a device are its kernels' to read, so that nothing waits.
+bool stays_on_device(const Tensor& number, TensorSpan params) {
+  return number.defined() && !number.device().is_cpu() && !params.empty() &&
+         number.device() == params[0].device() && is_floating(number.dtype());
+}
+View left_on_device(const Tensor& number, TensorSpan params) {
+  return stays_on_device(number, params) ? view_of(number) : View();
 }
 
-double inverse_scale(const Tensor& grad_scale) {
-  return grad_scale.defined() ? 1 / grad_scale.item_scalar().to_double() : 1.0;
+bool skips(const Tensor& found_inf, TensorSpan params) {
+  return found_inf.defined() && !stays_on_device(found_inf, params) &&
+         found_inf.item_scalar().to_double() != 0;
+}
+
+double inverse_scale(const Tensor& grad_scale, TensorSpan params) {
+  const bool here = grad_scale.defined() && !stays_on_device(grad_scale, params);
+  return here ? 1 / grad_scale.item_scalar().to_double() : 1.0;
+}
+
+// Step counters as kernels take them: on the device, or as doubles in `counts`.
+std::vector<View> step_views(TensorSpan steps, TensorSpan params, std::vector<double>& counts) {
+  std::vector<View> views;
+  counts.reserve(steps.size());
+  for (const Tensor& step : steps) {
+    if (stays_on_device(step, params)) {
+      views.push_back(view_of(step));
+      continue;
+    }
+    counts.push_back(step.item_scalar().to_double());
+    views.push_back({&counts.back(), DType::kFloat64, {}, {}, 1, true, DeviceType::kCPU});
+  }
+  return views;
 }
 
 bool adam_step(std::string_view op, bool decoupled, TensorSpan params, TensorSpan grads,
@@ -113,20 +139,21 @@ bool adam_step(std::string_view op, bool decoupled, TensorSpan params, TensorSpa
   TD_CHECK(steps.size() == params.size(), "{}: expected {} tensors in state_steps, got {}", op,
            params.size(), steps.size());
   std::vector<double> counts;
-  counts.reserve(steps.size());
-  for (const Tensor& step : steps) counts.push_back(step.item_scalar().to_double());
+  const std::vector<View> t = step_views(steps, params, counts);
   const std::vector<View> g = lists.read(grads, "grads"), m = lists.written(averages, "exp_avgs"),
                           v = lists.written(squares, "exp_avg_sqs"),
                           x = amsgrad ? lists.written(max_squares, "max_exp_avg_sqs")
                                       : std::vector<View>();
-  if (skips(found_inf)) return false;
+  if (skips(found_inf, params)) return false;
   cpu::AdamOptions options{
       .lr = lr, .beta1 = beta1, .beta2 = beta2, .eps = eps, .weight_decay = weight_decay};
-  options.grad_scale = inverse_scale(grad_scale);
+  options.grad_scale = inverse_scale(grad_scale, params);
+  options.device_scale = left_on_device(grad_scale, params);
+  options.found_inf = left_on_device(found_inf, params);
   options.decoupled = decoupled;
   options.amsgrad = amsgrad;
   options.maximize = maximize;
-  kernels::fused_adam(lists.params(), g, m, v, x, counts, options);
+  kernels::fused_adam(lists.params(), g, m, v, x, t, options);
   lists.finish();
   return true;
 }
@@ -140,10 +167,12 @@ bool _fused_sgd_(TensorSpan self, TensorSpan grads, TensorSpan buffers, double w
   const std::vector<View> g = lists.read(grads, "grads"),
                           b = momentum != 0 ? lists.written(buffers, "momentum_buffer_list")
                                             : std::vector<View>();
-  if (skips(found_inf)) return false;
+  if (skips(found_inf, self)) return false;
   cpu::SgdOptions options{
       .lr = lr, .momentum = momentum, .dampening = dampening, .weight_decay = weight_decay};
-  options.grad_scale = inverse_scale(grad_scale);
+  options.grad_scale = inverse_scale(grad_scale, self);
+  options.device_scale = left_on_device(grad_scale, self);
+  options.found_inf = left_on_device(found_inf, self);
   options.nesterov = nesterov;
   options.maximize = maximize;
   options.first_step = is_first_step;
@@ -177,10 +206,12 @@ bool _fused_rmsprop_(TensorSpan self, TensorSpan grads, TensorSpan squares, Tens
                           m = centered ? lists.written(means, "grad_avgs") : std::vector<View>(),
                           b = momentum != 0 ? lists.written(buffers, "momentum_buffer_list")
                                             : std::vector<View>();
-  if (skips(found_inf)) return false;
+  if (skips(found_inf, self)) return false;
   cpu::RmspropOptions options{
       .lr = lr, .alpha = alpha, .eps = eps, .weight_decay = weight_decay, .momentum = momentum};
-  options.grad_scale = inverse_scale(grad_scale);
+  options.grad_scale = inverse_scale(grad_scale, self);
+  options.device_scale = left_on_device(grad_scale, self);
+  options.found_inf = left_on_device(found_inf, self);
   options.centered = centered;
   options.maximize = maximize;
   kernels::fused_rmsprop(lists.params(), g, v, m, b, options);
@@ -188,18 +219,19 @@ bool _fused_rmsprop_(TensorSpan self, TensorSpan grads, TensorSpan squares, Tens
   return true;
 }
 
-bool _add_one_(TensorSpan self) {
+bool _add_one_(TensorSpan self, const Tensor& found_inf) {
   std::vector<View> counters;
   for (const Tensor& t : self) {
     TD_CHECK_TYPE(t.defined(), "_add_one_: expected tensors, got an undefined one");
-    TD_CHECK(t.numel() == 1 && t.storage()->writable(),
-             "_add_one_: expected writable one-element tensors, got shape {}", t.sizes());
-    if (t.dtype() != DType::kFloat32 && t.dtype() != DType::kFloat64)
-      fail(ErrorKind::kNotImplemented, "\"_add_one_\" not implemented for '{}'",
-           scalar_type_name(t.dtype()));
+    TD_CHECK(t.numel() == 1 && t.device() == self[0].device() && t.storage()->writable(),
+             "_add_one_: expected writable one-element tensors of one device, got shape {} on {}",
+             t.sizes(), t.device());
+    TD_CHECK_IMPLEMENTED(is_floating(t.dtype()) && !is_narrow_floating(t.dtype()),
+                         "\"_add_one_\" not implemented for '{}'", scalar_type_name(t.dtype()));
     counters.push_back(view_of(t));
   }
-  kernels::add_one(counters);
+  if (skips(found_inf, self)) return false;
+  kernels::add_one(counters, left_on_device(found_inf, self));
   for (const Tensor& t : self) t.impl()->bump_version();
   return true;
 }

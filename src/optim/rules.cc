@@ -57,7 +57,7 @@ Optimizer::State Adam::fresh_state(const Tensor& parameter) const {
 }
 void Adam::update(const Group& group, const Columns& columns, bool) {
   const TensorList steps = columns.state(0);
-  op::_add_one_(steps);
+  op::_add_one_(steps, {});
   const auto step = decoupled_ ? op::_fused_adamw_ : op::_fused_adam_;
   step(columns.parameters, columns.gradients, columns.state(1), columns.state(2),
        options_.amsgrad ? columns.state(3) : TensorList(), steps, group.lr, options_.beta1,

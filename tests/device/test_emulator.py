@@ -36,7 +36,6 @@ def test_kernels_with_their_barriers_have_no_races():
     assert done.stdout.split() == "500 0.001 499.5 6.90776 1000 50 25 2400 102 611".split()
 
 
-
 def test_a_missing_barrier_is_named():
     done = run("taeda_emulator_races", "broken")
     assert done.returncode != 0

@@ -68,11 +68,14 @@ class GradScaler:
         if self._enabled and backoff_factor >= 1.0:
             raise AssertionError("The backoff factor must be < 1.0.")
         self._init_scale = init_scale
-        self._scale: Any = None  # a 0-d tensor from the first use on
+        # 0-d tensors from the first use on, on the scaler's device: nothing here waits for it but
+        # steps of optimizers that are not fused, and what asks for the scale.
+        self._scale: Any = None
+        self._growth_tracker: Any = None
         self._growth_factor = growth_factor
         self._backoff_factor = backoff_factor
         self._growth_interval = growth_interval
-        self._growth_tracker = 0
+        self._init_growth_tracker = 0
         # id(optimizer) -> its stage since the last update(), and for each device 1 or 0 in a
         # tensor: whether a gradient there is infinite or NaN.
         self._per_optimizer_states: dict[int, dict[str, Any]] = defaultdict(
@@ -85,7 +88,7 @@ class GradScaler:
 
     def _scale_tensor(self) -> Any:
         if self._scale is None:
-            self._scale = taeda.full((), self._init_scale, dtype=taeda.float32)
+            self._lazy_init_scale_growth_tracker(self._device)
         return self._scale
 
     def _used_scale(self, method: str) -> Any:
@@ -119,8 +122,8 @@ class GradScaler:
             )
         if state["stage"] is OptState.STEPPED:
             raise RuntimeError("unscale_() is being called after step().")
-        inverse = float(self._used_scale("unscale_").double().reciprocal().float())
-        found: dict[Any, bool] = {}
+        inverse = self._used_scale("unscale_").double().reciprocal().float()
+        found: dict[Any, Any] = {}
         with taeda.no_grad():
             for group in optimizer.param_groups:
                 for p in group["params"]:
@@ -128,18 +131,21 @@ class GradScaler:
                         continue
                     if p.grad.dtype == taeda.float16:
                         raise ValueError("Attempting to unscale FP16 gradients.")
-                    overflows = not bool(p.grad.isfinite().all())
-                    found[p.grad.device] = found.get(p.grad.device, False) or overflows
-                    p.grad.mul_(inverse)
+                    device, overflows = p.grad.device, ~p.grad.isfinite().all()
+                    found[device] = found[device] | overflows if device in found else overflows
+                    p.grad.mul_(inverse.to(device))
         state["found_inf_per_device"] = {
-            device: taeda.full((), float(overflows), device=device)
-            for device, overflows in (found or {taeda.device("cpu"): False}).items()
+            device: overflows.float()
+            for device, overflows in (found or {inverse.device: taeda.tensor(False)}).items()
         }
         state["stage"] = OptState.UNSCALED
 
     def _lazy_init_scale_growth_tracker(self, dev: Any) -> None:
-        """Makes the tensor of the scale, which the first use makes otherwise."""
-        self._scale_tensor()
+        """Makes the tensors of the scale, which the first use makes otherwise."""
+        self._scale = taeda.full((), self._init_scale, dtype=taeda.float32, device=dev)
+        self._growth_tracker = taeda.full(
+            (), self._init_growth_tracker, dtype=taeda.int32, device=dev
+        )
 
     def _found_inf_per_device(self, optimizer: Any) -> dict[Any, Any]:
         """For each device, whether a gradient there was infinite or NaN, as 1 or 0 in a tensor."""
@@ -161,7 +167,13 @@ class GradScaler:
         if state["stage"] is OptState.READY:
             self.unscale_(optimizer)
         result = None
-        if not self._overflowed(id(optimizer)):
+        if getattr(optimizer, "_step_supports_amp_scaling", False):
+            optimizer.found_inf = sum(state["found_inf_per_device"].values())
+            try:
+                result = optimizer.step(*args, **kwargs)
+            finally:
+                del optimizer.found_inf
+        elif not self._overflowed(id(optimizer)):
             result = optimizer.step(*args, **kwargs)
         state["stage"] = OptState.STEPPED
         return result
@@ -173,19 +185,32 @@ class GradScaler:
         scale = self._used_scale("update")
         if new_scale is not None:
             scale.fill_(float(new_scale))
-        elif not any(s["found_inf_per_device"] for s in self._per_optimizer_states.values()):
-            raise AssertionError("No inf checks were recorded prior to update.")
-        elif any(self._overflowed(key) for key in self._per_optimizer_states):
-            scale.mul_(self._backoff_factor)
-            self._growth_tracker = 0
         else:
-            self._growth_tracker += 1
-            if self._growth_tracker == self._growth_interval:
-                grown = scale * self._growth_factor
-                if bool(grown.isfinite()):
-                    scale.copy_(grown)
-                self._growth_tracker = 0
+            found = [
+                value.to(scale.device)
+                for state in self._per_optimizer_states.values()
+                for value in state["found_inf_per_device"].values()
+            ]
+            if not found:
+                raise AssertionError("No inf checks were recorded prior to update.")
+            self._adapt(scale, sum(found) != 0)
         self._per_optimizer_states.clear()
+
+    def _adapt(self, scale: Any, overflowed: Any) -> None:
+        """Moves the scale after a step; `overflowed` is 0-d and bool."""
+        steps = self._growth_tracker + 1
+        due = steps == self._growth_interval
+        grown = scale * self._growth_factor
+        kept = taeda.where(due & grown.isfinite(), grown, scale)
+        scale.copy_(taeda.where(overflowed, scale * self._backoff_factor, kept))
+        self._growth_tracker.copy_(taeda.where(overflowed | due, taeda.zeros_like(steps), steps))
+
+    def _get_growth_tracker(self) -> int:
+        """How many steps in a row did not overflow."""
+        if not self._enabled:
+            return 0
+        tracker = self._growth_tracker
+        return self._init_growth_tracker if tracker is None else tracker.item()
 
     def get_scale(self) -> float:
         """The scale; 1.0 when disabled."""
@@ -226,7 +251,7 @@ class GradScaler:
             "growth_factor": self._growth_factor,
             "backoff_factor": self._backoff_factor,
             "growth_interval": self._growth_interval,
-            "_growth_tracker": self._growth_tracker,
+            "_growth_tracker": self._get_growth_tracker(),
         }
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
@@ -244,4 +269,6 @@ class GradScaler:
         self._growth_factor = state_dict["growth_factor"]
         self._backoff_factor = state_dict["backoff_factor"]
         self._growth_interval = state_dict["growth_interval"]
-        self._growth_tracker = state_dict["_growth_tracker"]
+        self._init_growth_tracker = state_dict["_growth_tracker"]
+        if self._growth_tracker is not None:
+            self._growth_tracker.fill_(state_dict["_growth_tracker"])

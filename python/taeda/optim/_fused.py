@@ -1,7 +1,7 @@
 """Whole-group updates in C++: the operators of ops/optim.yaml.
 
 They take lists of parameters, gradients and state and update parameters and state in place. A group
-with complex or mixed types, or of another device, takes the tensor implementation in the
+with complex or mixed types, or on several devices, takes the tensor implementation in the
 optimizer's own file, which also is the definition that the tests compare with; ``foreach=True`` or
 ``fused=False`` ask for it.
 """
@@ -29,13 +29,26 @@ def usable(params: list[Tensor], group: dict[str, Any]) -> bool:
         return False
     if group.get("fused") is False or group.get("foreach") or group.get("differentiable"):
         return False
-    dtype = params[0].dtype
-    if dtype not in _TYPES:
+    dtype, device = params[0].dtype, params[0].device
+    if dtype not in _TYPES or device.type not in ("cpu", "cuda"):
         return False
     for p in params:
         grad: Any = p.grad
-        if p.dtype is not dtype or grad.dtype is not dtype or not p.is_cpu or grad.is_sparse:
+        if p.dtype is not dtype or grad.dtype is not dtype or grad.is_sparse:
+            return False
+        if p.device != device:
             return False
         if _has_torch_dispatch(p):
             return False
     return True
+
+
+def overflowed(optimizer: Any) -> bool:
+    """Whether a GradScaler has found a gradient that is not finite; asks the device."""
+    found = getattr(optimizer, "found_inf", None)
+    return found is not None and bool(found)
+
+
+def from_scaler(optimizer: Any) -> dict[str, Any]:
+    """What a GradScaler has the step divide gradients by, and what tells whether it is made."""
+    return {name: getattr(optimizer, name, None) for name in ("grad_scale", "found_inf")}

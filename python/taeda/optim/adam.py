@@ -74,6 +74,7 @@ class Adam(ElementwiseOptimizer):
     """
 
     _tensor_state = ("exp_avg", "exp_avg_sq")
+    _fused_takes_scaler = True
     _advice = ", please consider SparseAdam instead"
 
     def __init__(
@@ -122,11 +123,13 @@ class Adam(ElementwiseOptimizer):
     def _step_group(self, group: dict[str, Any], params: list[Tensor]) -> None:
         function = _fused_adamw_ if group["decoupled_weight_decay"] else _fused_adam_
         if function is None or not _fused.usable(params, group):
-            super()._step_group(group, params)
+            if not _fused.overflowed(self):
+                super()._step_group(group, params)
             return
         states = [self._state_of(p, group) for p in params]
         steps = [s["step"] for s in states]
-        _add_one_(steps)
+        scaler = _fused.from_scaler(self)
+        _add_one_(steps, found_inf=scaler["found_inf"])
         beta1, beta2 = group["betas"]
         function(
             params,
@@ -142,6 +145,7 @@ class Adam(ElementwiseOptimizer):
             eps=group["eps"],
             amsgrad=group["amsgrad"],
             maximize=group["maximize"],
+            **scaler,
         )
 
     def _update(

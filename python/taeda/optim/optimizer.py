@@ -507,6 +507,8 @@ class ElementwiseOptimizer(GroupwiseOptimizer):
     # State tensors of the parameter's shape.
     _tensor_state: tuple[str, ...] = ()
     _counts_steps = True
+    # Whether `fused` steps take what a GradScaler found, so that it need not ask the device.
+    _fused_takes_scaler = False
     # What to use for sparse gradients, behind the message that they are not taken.
     _advice = ""
 
@@ -516,6 +518,8 @@ class ElementwiseOptimizer(GroupwiseOptimizer):
                 raise RuntimeError("`fused` does not support `differentiable`")
             if defaults.get("foreach"):
                 raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
+            if self._fused_takes_scaler:
+                self._step_supports_amp_scaling = True
         super().__init__(params, defaults)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -533,7 +537,8 @@ class ElementwiseOptimizer(GroupwiseOptimizer):
             raise RuntimeError(f"{name} does not support sparse gradients{self._advice}")
         state: dict[str, Any] = {}  # all of it or nothing: memory may run out half way
         if self._counts_steps:
-            state["step"] = new_step()
+            on_device = group.get("capturable") or group.get("fused")
+            state["step"] = new_step().to(p.device) if on_device else new_step()
         self._init_state(state, p, group)
         self.state[p].update(state)
         return self.state[p]

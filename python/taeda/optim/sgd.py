@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import taeda
 from taeda import Tensor
 
 from . import _fused
@@ -48,6 +49,8 @@ class SGD(ElementwiseOptimizer):
 
     _counts_steps = False
 
+    _fused_takes_scaler = True
+
     def __init__(
         self,
         params: ParamsT,
@@ -86,24 +89,30 @@ class SGD(ElementwiseOptimizer):
 
     def _step_group(self, group: dict[str, Any], params: list[Tensor]) -> None:
         if _fused_sgd_ is None or not _fused.usable(params, group):
-            super()._step_group(group, params)
+            if not _fused.overflowed(self):
+                super()._step_group(group, params)
             return
         momentum = group["momentum"]
         if momentum == 0:
             self._run_fused(group, params, [])
             return
-        # A buffer starts as the gradient, whatever the dampening: that is the tensor path's first
-        # step. The rest of the group steps together.
+        # A buffer starts as the gradient, whatever the dampening. The rest of the group steps
+        # together.
         state = self.state
         first = [p for p in params if state[p].get("momentum_buffer") is None]
         if first:
-            super()._step_group(group, first)
+            buffers = [taeda.zeros_like(p, memory_format=taeda.preserve_format) for p in first]
+            self._run_fused(group, first, buffers, first=True)
+            for p, buffer in zip(first, buffers):
+                state[p]["momentum_buffer"] = buffer
             starting = set(first)
             params = [p for p in params if p not in starting]
         if params:
             self._run_fused(group, params, [state[p]["momentum_buffer"] for p in params])
 
-    def _run_fused(self, group: dict[str, Any], params: list[Tensor], buffers: list) -> None:
+    def _run_fused(
+        self, group: dict[str, Any], params: list[Tensor], buffers: list, first: bool = False
+    ) -> None:
         _fused_sgd_(
             params,
             [p.grad for p in params],
@@ -114,7 +123,8 @@ class SGD(ElementwiseOptimizer):
             weight_decay=float(group["weight_decay"]),
             nesterov=group["nesterov"],
             maximize=group["maximize"],
-            is_first_step=False,
+            is_first_step=first,
+            **_fused.from_scaler(self),
         )
 
     def _state_of(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:

@@ -1,8 +1,5 @@
-// Running statistics, and step counters of optimizers (text/update.cu).
-#include <algorithm>
-
+// Running statistics (text/update.cu).
 #include "device/launch.h"
-#include "kernels/cpu/optim/optim.h"
 #include "kernels/cuda/array.h"
 #include "kernels/cuda/kernel_name.h"
 #include "kernels/cuda/text/update_args.h"
@@ -21,22 +18,6 @@ void move_running(const View& self, const View& value, double momentum, double s
   args.self_type = element_type(self.dtype), args.value_type = element_type(value.dtype);
   launch(self.device.index, "move_running_f64_any", self.numel, &args,
          accesses({&self, 1}, {&value, 1}));
-}
-
-void add_one(cpu::Views counters) {
-  for (size_t begin = 0; begin < counters.size(); begin += device::kMaxCounters) {
-    const size_t n = std::min(counters.size() - begin, device::kMaxCounters);
-    device::AddOneArgs args{};
-    SmallVector<Access, 16> touched;
-    for (size_t i = 0; i < n; i++) {
-      const View& counter = counters[begin + i];
-      args.at[i] = static_cast<char*>(counter.data);
-      args.types[i] = element_type(counter.dtype);
-      touched.push_back(access(counter, true));
-    }
-    args.n = n;
-    launch(counters[0].device.index, "add_one_f64_any", static_cast<int64_t>(n), &args, touched);
-  }
 }
 
 }  // namespace taeda::cuda

@@ -131,17 +131,6 @@ def test_running_statistics_follow_the_batches():
             agree(statistics, x, what=f"{dtype} {stride}")
 
 
-def test_many_counters_are_advanced_at_once():
-    steps = [taeda.full((), float(i), device="cuda") for i in range(300)]
-    steps += [taeda.tensor([7.0], dtype=taeda.float64, device="cuda")]
-    before = steps[3]._version
-    assert taeda._add_one_(steps)
-    assert [int(s.item()) for s in steps] == [*range(1, 301), 8]
-    assert steps[3]._version == before + 1
-    with pytest.raises(NotImplementedError):
-        taeda._add_one_([taeda.ones((), dtype=taeda.float16, device="cuda")])
-
-
 def test_mantissas_and_exponents():
     for dtype in FLOATING:
         x = values(dtype, (3, 40)) * 100

@@ -154,6 +154,7 @@ HWY_AFTER_NAMESPACE();
 #include <vector>
 
 #include "base/parallel.h"
+#include "core/with_dtype.h"
 #include "taeda/error.h"
 
 namespace taeda::cpu {
@@ -296,16 +297,19 @@ void fused_sgd(Views params, Views grads, Views buffers, const SgdOptions& optio
 }
 
 void fused_adam(Views params, Views grads, Views averages, Views squares, Views max_squares,
-                Span<const double> steps, const AdamOptions& options) {
+                Views steps, const AdamOptions& options) {
   const auto rule_at = [&](double step) {
     const double correction1 = 1 - std::pow(options.beta1, step);
     const double correction2 = 1 - std::pow(options.beta2, step);
     return AdamRule{options, options.lr / correction1, 1 / std::sqrt(correction2)};
   };
   // Nearly always all parameters have made the same number of steps: one rule serves all.
-  const AdamRule common = rule_at(steps.empty() ? 1 : steps[0]);
-  run(params, grads, {averages, squares, max_squares},
-      [&](size_t i) { return steps[i] == steps[0] ? common : rule_at(steps[i]); });
+  const double first = steps.empty() ? 1 : *steps[0].as<double>();
+  const AdamRule common = rule_at(first);
+  run(params, grads, {averages, squares, max_squares}, [&](size_t i) {
+    const double step = *steps[i].as<double>();
+    return step == first ? common : rule_at(step);
+  });
 }
 
 void fused_rmsprop(Views params, Views grads, Views squares, Views means, Views buffers,
@@ -315,13 +319,13 @@ void fused_rmsprop(Views params, Views grads, Views squares, Views means, Views 
   run(params, grads, {squares, means, buffers}, [&](size_t) -> const RmspropRule& { return rule; });
 }
 
-void add_one(Views counters) {
-  for (const View& counter : counters) {
-    if (counter.dtype == DType::kFloat32)
-      *counter.as<float>() += 1;
-    else
-      *counter.as<double>() += 1;
-  }
+// What its caller wants of numbers on the CPU it has looked at: found_inf is not present.
+void add_one(Views counters, const View&) {
+  for (const View& counter : counters)
+    with_dtype<Floating>(counter.dtype, [&]<class T>(T) {
+      T& count = *counter.as<T>();
+      count = static_cast<T>(static_cast<Wide<T>>(count) + 1);
+    });
 }
 
 }  // namespace taeda::cpu

@@ -13,12 +13,16 @@ namespace taeda::cpu {
 
 using Views = Span<const View>;
 
+// Of all options: on a device, device_scale is what gradients are divided by besides, and nothing
+// is done where found_inf is not 0; each a number there, or not present.
+
 // g = grad (-grad when maximizing) * grad_scale, + weight_decay * p
 // b = momentum * b + (1 - dampening) * g     (b = g in the first step)
 // p -= lr * (nesterov ? g + momentum * b : b)
 struct SgdOptions {
   double lr, momentum = 0, dampening = 0, weight_decay = 0, grad_scale = 1;
   bool nesterov = false, maximize = false, first_step = false;
+  View device_scale{}, found_inf{};
 };
 // `buffers` is empty without momentum.
 void fused_sgd(Views params, Views grads, Views buffers, const SgdOptions& options);
@@ -30,23 +34,26 @@ struct AdamOptions {
   double lr, beta1, beta2, eps, weight_decay = 0, grad_scale = 1;
   bool decoupled = false;  // AdamW: p -= lr * weight_decay * p instead of a term in the gradient
   bool amsgrad = false, maximize = false;
+  View device_scale{}, found_inf{};
 };
-// `max_squares` is empty without amsgrad; steps[i] is t of parameter i, this step included.
+// `max_squares` is empty without amsgrad; steps[i] is t of parameter i, this step included: a
+// double of the host's, or a number of any floating dtype on the parameters' device.
 void fused_adam(Views params, Views grads, Views averages, Views squares, Views max_squares,
-                Span<const double> steps, const AdamOptions& options);
+                Views steps, const AdamOptions& options);
 
 // Tieleman & Hinton 2012, Graves 2013 (centered). v = alpha v + (1 - alpha) g^2;  d = sqrt(v -
 // centered mean^2) + eps; b = momentum b + g / d;  p -= lr b
 struct RmspropOptions {
   double lr, alpha, eps, weight_decay = 0, momentum = 0, grad_scale = 1;
   bool centered = false, maximize = false;
+  View device_scale{}, found_inf{};
 };
 // `means` is empty unless centered, `buffers` without momentum.
 void fused_rmsprop(Views params, Views grads, Views squares, Views means, Views buffers,
                    const RmspropOptions& options);
 
-// Adds 1 to numbers of float or double.
-void add_one(Views counters);
+// Adds 1 to one-element tensors of floating dtypes, unless found_inf is given and not 0.
+void add_one(Views counters, const View& found_inf);
 
 }  // namespace taeda::cpu
 

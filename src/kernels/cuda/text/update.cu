@@ -1,5 +1,5 @@
-// Updates of small tensors: running statistics, r = (1 - m) r + m scale v in double, and the step
-// counters of optimizers, c = c + 1. A thread has an element, which is read and written once.
+// Running statistics, r = (1 - m) r + m scale v in double. A thread has an element, which is read
+// and written once.
 #include "kernels/cuda/text/convert.cuh"
 #include "kernels/cuda/text/update_args.h"
 #include "kernels/cuda/text/walk.cuh"
@@ -15,16 +15,6 @@ TD_FN void move_running_kernel(const MoveRunningArgs& a) {
   }
 }
 
-TD_FN void add_one_kernel(const AddOneArgs& a) {
-  for (uint64_t i = first_index(); i < a.n; i += index_step()) {
-    if (a.types[i] == ElementType::kFloat32)
-      *reinterpret_cast<float*>(a.at[i]) += 1;
-    else
-      *reinterpret_cast<double*>(a.at[i]) += 1;
-  }
-}
-
 TD_GLOBAL(move_running_f64_any, MoveRunningArgs, move_running_kernel)
-TD_GLOBAL(add_one_f64_any, AddOneArgs, add_one_kernel)
 
 }  // namespace taeda::device

@@ -1,4 +1,4 @@
-// The arguments of kernels that update small tensors (update.cu), which launchers fill
+// The arguments of the kernel of running statistics (update.cu), which its launcher fills
 // (../update.cc).
 #pragma once
 #include <cstdint>
@@ -15,14 +15,6 @@ struct MoveRunningArgs {
   uint64_t n;
   double momentum, scale;
   ElementType self_type, value_type;
-};
-
-// Numbers at different places, as many as one launch takes.
-inline constexpr size_t kMaxCounters = 256;
-struct AddOneArgs {
-  char* at[kMaxCounters];
-  ElementType types[kMaxCounters];  // float32 or float64
-  uint64_t n;
 };
 
 }  // namespace taeda::device
