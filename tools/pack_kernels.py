@@ -11,6 +11,10 @@ numbered anew first, in each function in the order of their first use, so that t
     the families, by zlib: u32 templates, kernels, bytes of templates, of the index, of ids; these
     texts and streams, and that of registers
 
+Kernels whose units match --tail are not compiled: the file has their text, and that of all headers,
+in a family "text", for NVRTC on the machine that uses them (src/device/kernel_compiler.h). A
+kernel's text is then the name of its unit; names of headers begin with &.
+
 The index has a line for each kernel: its name, where it begins in both streams, how many lines it
 has, and which text goes before it, one of those named #0, #1, ...
 """
@@ -159,10 +163,21 @@ def add_unit(ptx: str, families: Iterable[Family]) -> None:
         family.add_kernel(found[1], head, entry)
 
 
-def compiled(compiler: nvrtc.Nvrtc, jobs: int) -> Iterator[tuple[str, str]]:
+def tail(units: dict[str, str], headers: dict[bytes, bytes]) -> Family:
+    """Units as text, with the headers that they include."""
+    family = Family("text")
+    for unit, text in units.items():
+        family.add(unit, text)
+        for kernel in cuda_check.kernels_of(text):
+            family.add(kernel, unit)
+    for name, text_of_header in headers.items():
+        family.add(f"&{name.decode()}", text_of_header.decode())
+    return family
+
+
+def compiled(compiler: nvrtc.Nvrtc, texts: dict[str, str], jobs: int) -> Iterator[tuple[str, str]]:
     """(name, PTX) of every unit."""
     with ThreadPoolExecutor(jobs) as pool:
-        texts = cuda_check.units()
         work = {n: pool.submit(compiler.compile, t, "compute_75", n) for n, t in texts.items()}
         for name, result in work.items():
             yield name, result.result()[0].rstrip(b"\0").decode()
@@ -172,18 +187,24 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("out", type=Path)
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--tail", default="", help="units that stay text, an expression")
     args = parser.parse_args()
     path = nvrtc.find_library()
     if path is None:
         print("no NVRTC: pip install -r tools/requirements-cuda.txt")
         return 1
-    found = families()
-    for _, ptx in compiled(nvrtc.Nvrtc(path), args.jobs):
+    found, compiler, units = families(), nvrtc.Nvrtc(path), cuda_check.units()
+    left = {n: t for n, t in units.items() if args.tail and re.search(args.tail, n)}
+    for _, ptx in compiled(compiler, {n: t for n, t in units.items() if n not in left}, args.jobs):
         add_unit(ptx, found.values())
-    data = packed([*found.values()])
-    args.out.write_bytes(data)
     count = sum(len(family.index) - len(family.preludes) for family in found.values())
-    print(f"{count} kernels, {len(data):,} bytes")
+    later = [tail(left, compiler.headers)] if left else []
+    data = packed([*found.values(), *later])
+    args.out.write_bytes(data)
+    more = (
+        f" and {sum(map(len, map(cuda_check.kernels_of, left.values())))} as text" if left else ""
+    )
+    print(f"{count} kernels{more}, {len(data):,} bytes")
     return 0
 
 

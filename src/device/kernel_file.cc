@@ -2,6 +2,7 @@
 
 #include <zlib.h>
 
+#include <algorithm>
 #include <cstring>
 #include <fstream>
 #include <sstream>
@@ -186,11 +187,37 @@ std::string KernelFile::image(const std::string& kernel) {
   return {};
 }
 
+// A kernel's line names its unit; headers have a & before their names.
+std::optional<KernelText> KernelFile::text(const std::string& kernel) {
+  for (size_t i = 0; i < families_.size(); i++) {
+    if (families_[i]->types != " text ") continue;
+    const Family& family = load(i);
+    const auto content = [&](const std::string& name, const Place& place) {
+      std::string lines;
+      family.append(lines, name, place);
+      return lines;
+    };
+    const auto found = family.places.find(kernel);
+    if (found == family.places.end()) return std::nullopt;
+    KernelText unit;
+    unit.name = content(kernel, found->second);
+    unit.name.pop_back();
+    const auto text = family.places.find(unit.name);
+    TD_CHECK(text != family.places.end(), "the file of kernels is damaged at '{}'", kernel);
+    unit.text = content(unit.name, text->second);
+    for (const auto& [name, place] : family.places)
+      if (name.starts_with('&')) unit.headers.emplace_back(name.substr(1), content(name, place));
+    std::sort(unit.headers.begin(), unit.headers.end());
+    return unit;
+  }
+  return std::nullopt;
+}
+
 std::vector<std::string> KernelFile::names() {
   std::vector<std::string> all;
   for (size_t i = 0; i < families_.size(); i++)
     for (const auto& [name, place] : load(i).places)
-      if (!name.starts_with('#')) all.push_back(name);
+      if (name.find_first_of("#&.") == std::string::npos) all.push_back(name);
   return all;
 }
 

@@ -7,10 +7,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
+
+#include "device/kernel_compiler.h"
 
 namespace taeda::cuda {
 
@@ -24,6 +27,9 @@ class KernelFile {
   // The PTX of a module that has the kernel; empty where the file has none of that name. Not for
   // several threads at once.
   std::string image(const std::string& kernel);
+  // The translation unit that has the kernel, for those that the file holds as text; under the same
+  // rule.
+  std::optional<KernelText> text(const std::string& kernel);
   std::vector<std::string> names();
 
  private:

@@ -14,6 +14,8 @@
 #include "base/dynamic_library.h"
 #include "device/device.h"
 #include "device/fault.h"
+#include "device/graph.h"
+#include "device/kernel_compiler.h"
 #include "device/kernel_file.h"
 #include "taeda/error.h"
 
@@ -51,17 +53,30 @@ KernelFile* kernel_file() {
   return file;
 }
 
-std::string image_of(const std::string& name) {
+// PTX from the file; or what is compiled of its text, or was in an earlier run. Empty for none.
+std::string image_of(int device, const std::string& name) {
   static auto& mutex = *new std::mutex;
-  const std::lock_guard<std::mutex> lock(mutex);
-  return kernel_file() ? kernel_file()->image(name) : std::string();
+  std::optional<KernelText> unit;
+  {
+    const std::lock_guard<std::mutex> lock(mutex);
+    if (!kernel_file()) return {};
+    if (std::string ptx = kernel_file()->image(name); !ptx.empty()) return ptx;
+    unit = kernel_file()->text(name);
+  }
+  if (!unit) return {};
+  static const auto& cache = *new KernelCache(KernelCache::default_folder());
+  const Properties& card = properties(device);
+  const std::string architecture = "sm_" + std::to_string(10 * card.major + card.minor);
+  return compiled(*unit, architecture, cache, nvrtc());
 }
 
+// Also while a graph is captured: nothing of it is work of the capture.
 Function load(int device, const std::string& name) {
+  const RelaxedCapture relaxed;
   const DeviceApi& driver = use_device(device);
   Module module = nullptr;
   Function function = nullptr;
-  const std::string image = simulated() ? " " : image_of(name);
+  const std::string image = simulated() ? " " : image_of(device, name);
   TD_CHECK(!image.empty(), "there is no kernel '{}' for CUDA", name);
   check(driver.module_load(&module, image.c_str()));
   const Status status = driver.module_function(&function, module, name.c_str());

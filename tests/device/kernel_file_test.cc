@@ -32,7 +32,8 @@ std::string family() {
 
 class File {
  public:
-  explicit File(const std::string& raw, const std::string& magic = "TDKERN2\n")
+  explicit File(const std::string& raw, const std::string& magic = "TDKERN2\n",
+                std::string types = "f32 f16")
       : path_(testing::TempDir() + "kernel_file_test.bin") {
     std::string packed(compressBound(raw.size()), 0);
     uLongf size = packed.size();
@@ -42,7 +43,6 @@ class File {
     append(bytes, 1);
     append(bytes, static_cast<uint32_t>(size));
     append(bytes, static_cast<uint32_t>(raw.size()));
-    std::string types = "f32 f16";
     types.resize(32);
     std::ofstream(path_, std::ios::binary) << bytes << types << packed.substr(0, size);
   }
@@ -58,6 +58,36 @@ TEST(KernelFile, GivesAKernelsTextBehindItsPrelude) {
   KernelFile kernels(file.path());
   EXPECT_EQ(kernels.image("f_f32"), ".version 8.4\n.entry f_f32(\nadd %f3, %f1\n");
   EXPECT_EQ(kernels.image("g_f32"), ".version 8.4\n.entry g_f32(\nadd %f200, %f200\n");
+}
+
+// A unit of two kernels, and a header.
+std::string text_family() {
+  const std::string templates = "u.cu\n#include \"a.h\"\nint x = y %r\x10;\n#define y 1\n";
+  const std::string index = "f_c64 0 0 1 -1\ng_c64 0 0 1 -1\nu.cu 1 0 2 -1\n&a.h 3 2 1 -1\n";
+  const std::string ids("\0\1\2\3", 4), numbers("\0\xc", 2);
+  std::string raw;
+  append(raw, 4);
+  append(raw, 4);
+  for (const std::string& part : {templates, index, ids})
+    append(raw, static_cast<uint32_t>(part.size()));
+  return raw + templates + index + ids + numbers;
+}
+
+TEST(KernelFile, GivesTheUnitOfAKernelThatItHasAsText) {
+  const File file(text_family(), "TDKERN2\n", "text");
+  KernelFile kernels(file.path());
+  EXPECT_EQ(kernels.image("f_c64"), "");
+  const auto unit = kernels.text("g_c64");
+  ASSERT_TRUE(unit);
+  EXPECT_EQ(unit->name, "u.cu");
+  EXPECT_EQ(unit->text, "#include \"a.h\"\nint x = y %r7;\n");
+  EXPECT_EQ(unit->headers.size(), 1u);
+  EXPECT_EQ(unit->headers[0].first, "a.h");
+  EXPECT_EQ(unit->headers[0].second, "#define y 1\n");
+  EXPECT_FALSE(kernels.text("h_c64"));
+  EXPECT_EQ(kernels.names().size(), 2u);
+  const File ptx_alone(family());
+  EXPECT_FALSE(KernelFile(ptx_alone.path()).text("f_f32"));
 }
 
 TEST(KernelFile, KnowsWhichNamesItHas) {

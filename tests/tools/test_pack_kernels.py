@@ -101,6 +101,18 @@ def test_registers_are_numbered_anew_in_each_function():
     )
 
 
+def test_units_of_the_tail_are_text():
+    text = "using add_c64_args = A;\nTD_GLOBAL(add_c64, add_c64_args, dense<7>) // %r5 %f12\n"
+    family = pack_kernels.tail({"arithmetic_complex.cu": text}, {b"a/b.h": b"#define N 3\n"})
+    data, _ = family.packed()
+    texts = unpacked(zlib.decompress(data))
+    assert texts == {
+        "arithmetic_complex.cu": text,
+        "add_c64": "arithmetic_complex.cu\n",
+        "&a/b.h": "#define N 3\n",
+    }
+
+
 def test_a_file_names_the_types_of_its_families():
     families = [*pack_kernels.families().values()]
     assert {t for family in families for t in family.types.split()} >= {"f16", "c128", "b", "i64"}

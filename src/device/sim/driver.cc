@@ -427,7 +427,10 @@ Status graph_print(Graph graph, const char* path, unsigned) {
 thread_local std::vector<Access> announced;
 
 Status module_load(Module* module, const void*) {
-  return guarded([&](Simulator& s) { *module = reinterpret_cast<Module>(&s); });
+  return guarded([&](Simulator& s) {
+    s.forbid_while_capturing();  // it may allocate, and wait
+    *module = reinterpret_cast<Module>(&s);
+  });
 }
 Status module_function(Function* function, Module, const char* name) {
   return guarded([&](Simulator&) {

@@ -143,6 +143,9 @@ class Simulator {
   void host_touches(const void* p, int64_t bytes, bool writes);
   int64_t host_ns() const { return host_ns_; }
 
+  // What no thread may do while work is captured, but for those that say they know.
+  void forbid_while_capturing();
+
  private:
   struct Event {
     int device;
@@ -186,8 +189,6 @@ class Simulator {
   void check_alive() const;
   // The capture that a stream takes part in; null for others.
   std::shared_ptr<Capture> captured(size_t stream) const;
-  // What no thread may do while work is captured, but for those that say they know.
-  void forbid_while_capturing();
   // What no one may do to a stream whose work is captured, or to an event of it.
   void forbid_on(const std::shared_ptr<Capture>& capture, cuda::Status status) const;
   void forbid_captured(const Event& event) const;

@@ -1,5 +1,8 @@
 """torch.cuda.preload(): kernels that are loaded before an operator asks for them."""
 
+import subprocess
+import sys
+
 import pytest
 
 import taeda
@@ -24,3 +27,22 @@ def test_all_of_them():
 def test_a_device_that_does_not_exist():
     with pytest.raises(RuntimeError, match="invalid device ordinal"):
         taeda.cuda.preload("add_f32", device=7)
+
+
+FIRST_IN_A_CAPTURE = """
+import taeda as torch
+x = torch.ones(4, device="cuda")
+graph = torch.cuda.CUDAGraph()
+with torch.cuda.graph(graph):
+    y = torch.erfinv(x * 0.5) + torch.rand(4, device="cuda")
+for _ in range(2):
+    graph.replay()
+    print(y.shape, bool((y > 0.4).all()))
+"""
+
+
+def test_a_kernel_may_be_loaded_first_while_a_graph_is_captured():
+    done = subprocess.run(
+        [sys.executable, "-c", FIRST_IN_A_CAPTURE], capture_output=True, text=True
+    )
+    assert (done.stdout, done.stderr) == ("torch.Size([4]) True\n" * 2, "")
