@@ -49,7 +49,7 @@ def test_what_is_there_counts(lookup, name):
         "cuda.CUDAPluggableAllocator",
         "cuda.GreenContext",
         "cuda.change_current_allocator",
-        "cuda.utilization",
+        "cuda.current_blas_handle",
         "accelerator.Graph",
         "zz",
         "distributed.rpc",

@@ -233,7 +233,6 @@ def _absent_class(name: str, why: str) -> type:
 
 
 _LIBRARY = "taeda does not call NVIDIA's libraries; use the functions of torch"
-_NVML = "taeda does not call NVML; use nvidia-smi"
 _POOL = "taeda has one allocator of device memory; see TAEDA_CUDA_ALLOC_CONF for its options"
 for _name, _why in {
     "cudart": _LIBRARY,
@@ -245,12 +244,6 @@ for _name, _why in {
     "change_current_allocator": _POOL,
     "caching_allocator_enable": _POOL,
     "caching_allocator_disabled": _POOL,
-    "utilization": _NVML,
-    "memory_usage": _NVML,
-    "device_memory_used": _NVML,
-    "temperature": _NVML,
-    "power_draw": _NVML,
-    "clock_rate": _NVML,
 }.items():
     globals()[_name] = _absent(_name, _why)
 
@@ -261,6 +254,9 @@ GreenContext = _absent_class(
 
 
 _SUBMODULES = frozenset("amp graphs memory nvtx random streams".split())
+_NVML = frozenset(
+    "clock_rate device_memory_used memory_usage power_draw temperature utilization".split()
+)
 
 
 if TYPE_CHECKING:
@@ -280,6 +276,12 @@ if TYPE_CHECKING:
     from taeda.cuda import nvtx as nvtx
     from taeda.cuda import random as random
     from taeda.cuda import streams as streams
+    from taeda.cuda._nvml import clock_rate as clock_rate
+    from taeda.cuda._nvml import device_memory_used as device_memory_used
+    from taeda.cuda._nvml import memory_usage as memory_usage
+    from taeda.cuda._nvml import power_draw as power_draw
+    from taeda.cuda._nvml import temperature as temperature
+    from taeda.cuda._nvml import utilization as utilization
 
     default_generators: tuple[Any, ...]
 else:
@@ -295,6 +297,10 @@ else:
             from taeda.cuda.random import _generators as found
 
             return found()
+        elif name in _NVML:
+            from taeda.cuda import _nvml
+
+            found = getattr(_nvml, name)
         elif name == "_initialized":
             return is_initialized()
         else:
@@ -308,4 +314,6 @@ else:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_SUBMODULES, "default_generators", *_missing.names(__name__)})
+    return sorted(
+        {*globals(), *_SUBMODULES, *_NVML, "default_generators", *_missing.names(__name__)}
+    )
