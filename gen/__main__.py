@@ -75,7 +75,7 @@ def main() -> int:
     args = parser.parse_args()
     try:
         write(generate(args.ops), args.out)
-    except SchemaError as error:
+    except (SchemaError, table.yaml.YAMLError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     return 0

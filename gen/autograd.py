@@ -31,7 +31,7 @@ def _dual_operators(op: Op) -> Iterator[Op]:
     given = ", ".join([*(a.name for a in tensors), *(f"{a.name}={a.name}" for a in scalars)])
     dot = f".{op.sig.overload}" if op.sig.overload else ""
     for i, arg in enumerate(tensors):
-        named = isinstance(op.dual, str) and i == 0
+        named = op.dual not in (True, "seen") and i == 0
         name = str(op.dual) if named else f"{op.name}_grad{i}"
         if arg.name in (op.grad or {}):
             op.dual_grad[arg.name] = f"{name}(gy, {given})"

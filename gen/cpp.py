@@ -47,7 +47,8 @@ class Table:
 def one_pass(op: Op, formula: Value, call: Value, t: Translator) -> Value:
     """A gradient on dual numbers, or `formula` where the gradient is differentiated in turn."""
     read = ", ".join(["gy", *(t.env[a.name].cpp for a in op.sig.tensor_args)])
-    return Value(f"autograd::differentiated_anywhere({read}) ? {formula.cpp} : {call.cpp}", "T")
+    asked = "differentiated_anywhere" if isinstance(op.dual, str) else "takes_formula"
+    return Value(f"autograd::{asked}({read}) ? {formula.cpp} : {call.cpp}", "T")
 
 
 def composite_body(op: Op, table: Table, text: str) -> list[str]:

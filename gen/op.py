@@ -100,27 +100,21 @@ class Op:
     body: str  # one of BODIES
     source: Any  # the value of that key
 
-    # Names. `aten`: PyTorch's overloads that it stands for, each with its arguments, '' where those
-    # are the entry's. The first is its own name in torch.ops.aten; 'none' (here {}): it is not
-    # PyTorch's.
+    # Names. `aten`: PyTorch's overloads that it stands for, the first its own in torch.ops.aten, with
+    # their arguments, '' where those are the entry's; 'none' (here {}): it is not PyTorch's.
     aten: dict[str, str] | None = key(None)
-    # PyTorch's overloads of the in-place form, where they are not those of `aten`, and its names
-    # of the form with out=
+    # PyTorch's overloads of the in-place form and of that with out=, where they are other ones
     aten_inplace: dict[str, str] = key({})
     aten_out: dict[str, str] = key({})
-    # those that no call of a program is shown as, which reach PyTorch's another way
-    aten_unseen: list[str] = key([])
-    # for one of the table's own: the call of PyTorch's operator as which modes see it, in Python,
-    # or several by the condition when (here "condition => call" in lines); [i] behind it says which
-    # of its results is this one's
+    aten_unseen: list[str] = key([])  # those of `aten` as which modes see formulas only
+    # of one of the table's own: the call of PyTorch's as which modes see it, or several by condition
+    # (here "condition => call" in lines); [i] behind it: which of its results is this one's
     seen_as: str = key("")
-    # a composite that a mode sees as one call where nothing is differentiated
-    seen_whole: bool = key(False)
-    # torch.NAME, Tensor.NAME, nn.functional.NAME, ..., foreach.NAME (torch._foreach_NAME; NAME_: in
-    # place only)
+    seen_whole: bool = key(False)  # a composite that modes see as a call where it is not recorded
+    # torch.NAME, Tensor.NAME, nn.functional.NAME, ..., foreach.NAME (NAME_: in place only)
     python: list[str] = key([])
-    # an overload of old programs, the last of its name, left out of messages, stubs and docstrings
-    hidden: bool = key(False)
+    hidden: bool = key(False)  # of old programs, last of its name: not in messages, stubs, docs
+    tags: list[str] = key([])  # torch.Tag's names that do not follow from the entry
     doc: str = key("")  # documentation with an example
     # the backward node's name where it is not the operator's, with or without 'Backward' and number;
     # an `expr` with one, or with `grad`, is recorded as one step (without `grad`, backward repeats it)
@@ -128,11 +122,9 @@ class Op:
     # name -> condition: another name where it holds, as of PyTorch's overloads that this stands for
     node_where: dict[str, str] = key({})
     steps: str = key("")  # the node's base in autograd/steps.h, where it is several of PyTorch's
-    # PyTorch's names of what the node keeps, where they are other ones: _saved_result1 for mean
-    saved_as: dict[str, str] = key({})
+    saved_as: dict[str, str] = key({})  # PyTorch's names of what the node keeps: _saved_result1
     variants: list[str] = key([])  # which of inplace and out exist
-    # whose in-place forms Python has as functions too, torch.relu_ for torch.relu; if it does not
-    # say, those of a pointwise operator with one tensor
+    # whose in-place forms are functions too (torch.relu_); else those of a pointwise one of a tensor
     inplace_python: list[str] = key([])
 
     # What the arguments must be. A check is a condition and its message.
@@ -147,8 +139,7 @@ class Op:
     matrices: list[str] = key([])
     column_major: list[str] = key([])
     strides: dict[str, str] = key({})  # of those results of a kernel that are laid out otherwise
-    # how out= may overlap the tensor arguments: 'exact', it may be one of them but not overlap it
-    # in part; 'none', not at all
+    # how out= may overlap arguments: 'exact', as one of them but not in part; 'none', not at all
     overlap: str = key("", ("", "exact", "none"))
     out_dtype: str = key("", OUT_DTYPES)  # the dtype that out= may have
 
@@ -162,15 +153,11 @@ class Op:
     kernels: list[str] = key([])  # what a cpp launches (TD_KERNEL in headers of src/kernels/cpu)
     # a cpp without kernels touches elements itself; 'sizes': the result's sizes depend on them
     host: bool | str = key(False, (False, True, "sizes"))
-    # 'size' for families that are seldom called or spend their time in large kernels: the C++
-    # generated for them is compiled with -Os
+    # 'size': compiled with -Os, as suits what is seldom called or spends its time in large kernels
     optimize: str = key("speed", ("speed", "size"))
-    # what torch.autocast converts floating arguments to
-    autocast: str | None = key(None, (None, *AUTOCASTS))
-    # how vmap runs it on a batch, where that does not follow from the entry
-    batch: str | None = key(None, (None, *BATCHES))
-    # how it runs on sparse tensors; where nothing is said, it raises
-    sparse: str | None = key(None, (None, *SPARSE))
+    autocast: str | None = key(None, (None, *AUTOCASTS))  # what it converts floating arguments to
+    batch: str | None = key(None, (None, *BATCHES))  # how vmap runs it, where that does not follow
+    sparse: str | None = key(None, (None, *SPARSE))  # how it runs on sparse tensors, if it does
 
     # Derivatives. `grad`: formulas by argument, or 'none' (here {}).
     grad: dict[str, str] | None = key(None)
@@ -179,14 +166,13 @@ class Op:
     inplace_grad: str = key("")
     inplace_check: list[tuple[str, str]] = key([])
     # beside `grad`: the functor on dual numbers computes the gradient, the formula where it is
-    # differentiated further; or PyTorch's name of that gradient
+    # differentiated or seen; or PyTorch's name of that gradient; 'seen': Python spells it as PyTorch's
     dual: bool | str = key(False)
     # tensor arguments of whose conjugates a pointwise operator is a holomorphic function
     antiholomorphic: list[str] = key([])
     # forward-mode rule: a formula (several results: by result), 'linear', 'replay' or 'none'
     jvp: Any = key(None)
-    # bool arguments that autograd and forward mode set where they record the call, for results that
-    # only derivatives read
+    # bools that are true where the call is recorded, for results that only derivatives read
     recorded: list[str] = key([])
 
     test: dict[str, Any] = key({})  # inputs for the generated tests

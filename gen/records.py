@@ -157,11 +157,13 @@ def list_file(ops: list[Op]) -> str:
             raise other.fail(f"has the name of {one.where} in PyTorch's namespace; set 'aten'")
     aliases = sorted(alias for op in ops for alias in _aliases(op))
     spelled = [f"{{&record::{op.ident}, {quoted(op.seen_as)}}}" for op in records if op.seen_as]
+    tags = [f"{{&record::{op.ident}, {quoted(' '.join(op.tags))}}}" for op in records if op.tags]
     pointwise = sorted({name.split(".")[-1] for op in ops if op.is_pointwise for name in op.python})
     lists = {
         "OperatorRecord* const kOperatorRecords": [f"&record::{op.ident}" for op in records],
         "OverloadRecord kOverloads": aliases,
         "SpellingRecord kSpellings": spelled,
+        "SpellingRecord kTags": tags,
     }
     return join_lines(
         '#include "ops/overloads.h"',
@@ -169,6 +171,8 @@ def list_file(ops: list[Op]) -> str:
         *map(declaration, records),
         *(line for name, rows in lists.items() for line in initializer(f"const {name}[]", rows)),
         *(f"const size_t kNum{n.split(' k')[-1]} = {len(rows)};" for n, rows in lists.items()),
-        f"const char* const kPointwiseFunctions = {quoted(' '.join(pointwise))};",
+        "const char* const kPointwiseFunctions =",
+        *(quoted(f"{name} ") for name in pointwise),  # each on a line of its own
+        ";",
         "}  // namespace taeda",
     )

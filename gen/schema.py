@@ -77,6 +77,11 @@ class Argument:  # or a result
         self.optional = self.type.endswith("?")
         # Whether one int stands for `repeat` equal ones; adaptive pools fill their sizes in.
         self.one_for_all = self.type == "int[]" and self.repeat > 1 and self.name != "output_size"
+        try:
+            ast.literal_eval(self.default or "None")
+        except ValueError:
+            text = f"the default of '{self.name}' is no literal of Python: {self.default}"
+            raise SchemaError(text) from None
         # The type without its "?".
         base = self.base = TYPES.get(self.type) or TYPES[self.type.removesuffix("?")]
         self.cpp_type = base.optional if self.optional else base.cpp

@@ -5,6 +5,7 @@ What an entry may say is declared in op.py; an unknown key is an error that name
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
@@ -158,7 +159,8 @@ def _mistakes(op: Op) -> Iterator[str]:
     first = [a.name for a in op.sig.args[:1]]
     if op.inplace_grad and not (op.writes_into and list(op.grad or {}) == first):
         yield "'inplace_grad' is for pointwise operators with a gradient in the first argument"
-    missing = [r.name for r in op.sig.returns if r.type == "Tensor" and r.name not in op.out]
+    tensors = [r.name for r in op.sig.returns if r.type == "Tensor"]
+    missing = [name for name in tensors if len(op.out.get(name, [])) < 2]
     if op.body == "kernel" and not op.mutates and missing:
         yield f"'out' must give sizes and dtype of {missing}"
     if strange := {*op.column_major, *op.strides} - {r.name for r in op.sig.returns}:
@@ -169,9 +171,12 @@ def _mistakes(op: Op) -> Iterator[str]:
     bools = all(op.sig.arg(name).type == "bool" for name in op.recorded)
     if op.recorded and not (bools and op.dispatched and op.grad and op.jvp):
         yield f"'recorded' lists bools of dispatched entries with 'grad', 'jvp', got {op.recorded}"
+    for formula in (op.grad or {}).values():  # SyntaxError: statements are for `expr`
+        ast.parse(str(formula).strip(), mode="eval")
     listed = [] if isinstance(op.numbers, str) else op.numbers
     for name in [*op.differentiated, *op.antiholomorphic, *op.contiguous, *op.matrices, *listed]:
-        op.sig.arg(name)  # raises where there is none
+        if op.sig.arg(name) not in op.sig.tensors:  # arg() raises where there is none
+            yield f"'{name}' stands where a tensor's name is expected (grad, numbers, contiguous, ...)"
 
 
 # --- the folder ---
@@ -179,10 +184,13 @@ def _mistakes(op: Op) -> Iterator[str]:
 
 def _items(path: Path) -> Iterator[tuple[int, dict]]:
     """The items of a file with the lines on which they start."""
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(path.read_text())
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(path.open())
     root = loader.get_single_node()
     for node in root.value if root else []:
-        yield node.start_mark.line + 1, loader.construct_object(node, deep=True)
+        line, keys = node.start_mark.line + 1, [key.value for key, _ in node.value]
+        if len(keys) != len({*keys}):
+            raise SchemaError(f"ops/{path.name}:{line}: a key is given twice among {keys}")
+        yield line, loader.construct_object(node, deep=True)
 
 
 def _entries(path: Path, file: str) -> Iterator[Op]:
@@ -194,7 +202,7 @@ def _entries(path: Path, file: str) -> Iterator[Op]:
                 _refuse_unknown(common, FILE_KEYS)
             else:
                 yield from (_build(twin, file, line, common) for twin in _twins(item))
-        except SchemaError as error:
+        except (SchemaError, TypeError, ValueError, SyntaxError) as error:
             raise SchemaError(f"ops/{file}:{line}: {error}") from None
 
 

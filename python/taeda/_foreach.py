@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from taeda import _C
-from taeda._C import Tensor
+from taeda._C import Tensor, _torch_dispatch_stack  # type: ignore[attr-defined]
 
 
 def _each(name: str, tensors: Any, args: tuple) -> list[tuple]:
@@ -223,8 +223,29 @@ def _functions(name: str) -> tuple[Callable, Callable]:
     return foreach, foreach_
 
 
+def _for_modes(function: Callable) -> Callable:
+    """The function, whose calls a TorchDispatchMode sees as one operator on lists, as in PyTorch;
+    those that are differentiated it sees tensor by tensor."""
+    name = function.__name__
+
+    @functools.wraps(function)
+    def foreach(self: Any, *args: Any, **options: Any) -> Any:
+        if not _torch_dispatch_stack() or _C._dual_level():
+            return function(self, *args, **options)
+        from taeda._library.aten_foreach import seen
+
+        call = seen(name, self, args, options) if self and _are_tensors(self) else None
+        if call is None:
+            return function(self, *args, **options)
+        op, given, named = call
+        result = op(*given, **named)
+        return list(self) if name.endswith("_") else tuple(result)
+
+    return foreach
+
+
 for _name in _C._by_owner["foreach"]:  # one that ends in _ is in place only
-    _made = _functions(_name.removesuffix("_"))
+    _made = [_for_modes(function) for function in _functions(_name.removesuffix("_"))]
     if not _name.endswith("_"):
         globals()[f"_foreach_{_name}"] = _made[0]
     globals()[f"_foreach_{_name.removesuffix('_')}_"] = _made[1]
@@ -241,6 +262,7 @@ def _ord_and_dtype(name: str, self: Any, args: tuple, options: dict) -> tuple[An
     return ord, dtype
 
 
+@_for_modes
 def _foreach_norm(self: Any, *args: Any, **options: Any) -> tuple[Tensor, ...]:
     """The norm of each tensor of a list: ``_foreach_norm(self, ord=2, dtype=None)``."""
     from taeda.linalg import vector_norm  # type: ignore[attr-defined]
@@ -249,6 +271,7 @@ def _foreach_norm(self: Any, *args: Any, **options: Any) -> tuple[Tensor, ...]:
     return tuple(vector_norm(x, ord, dtype=dtype) for (x,) in _each("norm", self, ()))
 
 
+@_for_modes
 def _foreach_powsum(self: Any, *args: Any, **options: Any) -> tuple[Tensor, ...]:
     """The sum of the absolute values' powers of each tensor of a list:
     ``_foreach_powsum(self, ord=2, dtype=None)``.
@@ -265,6 +288,7 @@ def _foreach_powsum(self: Any, *args: Any, **options: Any) -> tuple[Tensor, ...]
     return tuple(x.abs().pow(ord).sum() for (x,) in _each("powsum", self, ()))
 
 
+@_for_modes
 def _foreach_max(self: Any) -> tuple[Tensor, ...]:
     """The largest element of each tensor of a list.
 
@@ -274,6 +298,7 @@ def _foreach_max(self: Any) -> tuple[Tensor, ...]:
     return tuple(x.max() for (x,) in _each("max", self, ()))
 
 
+@_for_modes
 def _foreach_mm(self: Any, mat2: Any) -> tuple[Tensor, ...]:
     """The product of each matrix of a list with that of another list.
 
@@ -285,6 +310,7 @@ def _foreach_mm(self: Any, mat2: Any) -> tuple[Tensor, ...]:
     return tuple(x.mm(y) for x, y in _each("mm", self, (mat2,)))
 
 
+@_for_modes
 def _foreach_clone(self: Any, *, memory_format: Any = None) -> tuple[Tensor, ...]:
     """A copy of each tensor of a list.
 
@@ -294,3 +320,17 @@ def _foreach_clone(self: Any, *, memory_format: Any = None) -> tuple[Tensor, ...
     if memory_format is None:
         memory_format = _C.preserve_format
     return tuple(x.clone(memory_format=memory_format) for (x,) in _each("clone", self, ()))
+
+
+def _reductions() -> list[tuple[str, str, Callable]]:
+    """Schemas of the functions above, their forms and what computes them."""
+    lists, order = "Tensor[] self", "Scalar ord=2, ScalarType? dtype=None"
+    of_norms = "[ord: number], [dtype: dtype]"
+    rows = (
+        (f"_foreach_norm.Scalar({lists}, {order})", of_norms, _foreach_norm),
+        (f"_foreach_powsum.Scalar({lists}, {order})", of_norms, _foreach_powsum),
+        (f"_foreach_max({lists})", "", _foreach_max),
+        (f"_foreach_mm({lists}, Tensor[] mat2)", "mat2: tensors", _foreach_mm),
+        (f"_foreach_clone({lists}, *, MemoryFormat? memory_format=None)", "", _foreach_clone),
+    )
+    return [(f"{text} -> Tensor[]", form, f.__wrapped__) for text, form, f in rows]  # type: ignore[attr-defined]

@@ -371,13 +371,17 @@ class _OpNamespace(types.ModuleType):
 
     def _define(self, name: str) -> bool:
         """Whether there is such an operator once those that only PyTorch has are defined."""
-        if self.name == "aten":
+        if self.name == "aten" and name.startswith("_foreach_"):
+            import taeda._library.aten_foreach
+        elif self.name == "aten":
             import taeda._functions.indices
             import taeda._library.assertions
             import taeda._library.aten as own
 
             if not _C._operators(f"aten::{name}") and hasattr(own, "ALL_DEFINED"):
                 import taeda._decomp.operators
+        elif self.name == "prim":
+            import taeda._library.prim
         elif self.name == "profiler":
             import taeda._library.profiler
         elif self.name in ("_c10d_functional", "c10d", "c10d_functional"):

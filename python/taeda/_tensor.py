@@ -533,15 +533,37 @@ def _make_wrapper_subclass(
     storage_size: int | None = None,
 ) -> Tensor:
     """An instance of `cls` with this shape, dtype and device and no memory of its own: its class's
-    __torch_dispatch__ says what operators do with it."""
+    __torch_dispatch__ says what operators do with it.
+
+    With a ``dispatch_sizes_strides_policy`` ("strides", or "sizes", which includes them), or with
+    ``dispatch_device`` or ``dispatch_layout``, it also answers for these. ``storage_size`` is the
+    length of its storage in bytes, that of its elements unless given. ``memory_format`` and
+    ``pin_memory`` have no effect, as in PyTorch.
+    """
     name = "_make_wrapper_subclass"
     if layout is not _C.strided:
         raise NotImplementedError(f"{name}: only torch.strided is implemented")
+    if _extra_dispatch_keys is not None:
+        raise NotImplementedError(f"{name}: _extra_dispatch_keys is not implemented")
     policy = dispatch_sizes_strides_policy
-    if policy is not None:
-        import taeda._wrapper_sizes as sizes_of_classes
+    for argument, value, kind in (
+        ("dispatch_device", dispatch_device, bool),
+        ("dispatch_layout", dispatch_layout, bool),
+        ("storage_size", 0 if storage_size is None else storage_size, int),
+    ):
+        if not isinstance(value, kind):
+            raise TypeError(
+                f"{name}(): argument '{argument}' must be {kind.__name__}, not "
+                f"{value.__class__.__name__}"
+            )
+    if storage_size is not None and storage_size < 0:
+        raise RuntimeError(f"{name}: storage_size must not be negative, got {storage_size}")
+    asks = policy is not None or dispatch_device or dispatch_layout
+    if asks:
+        import taeda._wrapper_answers as classes
 
-        sizes_of_classes.check_policy(policy)
+        if policy is not None:
+            classes.check_policy(policy)
     if strides is None and storage_offset is not None:
         raise RuntimeError("setting storage offset without stride not supported")
     if strides is not None and len(strides) != len(size):
@@ -549,10 +571,11 @@ def _make_wrapper_subclass(
             f"dimensionality of sizes ({len(size)}) must match dimensionality of strides "
             f"({len(strides)})"
         )
+    nbytes = -1 if storage_size is None else storage_size
     made = _C._make_wrapper_subclass(
-        cls, size, strides, storage_offset or 0, dtype, device, requires_grad
+        cls, size, strides, storage_offset or 0, dtype, device, requires_grad, nbytes
     )
-    return made if policy is None else sizes_of_classes.answers_for_sizes(made, policy)
+    return classes.answers(made, policy, dispatch_device, dispatch_layout) if asks else made
 
 
 def _later(name: str, doc: str) -> Callable:

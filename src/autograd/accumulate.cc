@@ -62,6 +62,8 @@ AccumulateGrad::AccumulateGrad(Tensor leaf) : leaf_(std::move(leaf)) {
   set_sequence(std::numeric_limits<uint64_t>::max());  // before everything else that is ready
 }
 
+bool (*is_held_in_python)(const Tensor& t) = [](const Tensor&) { return false; };
+
 void AccumulateGrad::last_release() const {
   AutogradMeta& meta = *meta_of(leaf_);
   {
@@ -98,8 +100,16 @@ static bool is_only_use_of_class(const Tensor& t) {
   return impl.keys.has(Key::kPython) && impl.use_count() <= (impl.python_object() ? 2 : 1);
 }
 
+// Whether nobody else uses a tensor, and its memory, that a TorchDispatchMode has seen and let go.
+static bool is_let_go(const Tensor& t) {
+  return t.impl()->python_object() && t.impl()->use_count() == 2 && t.storage() &&
+         t.storage()->use_count() == 1 && !is_held_in_python(t);
+}
+
 // What a leaf keeps: where Python has seen the gradient, another tensor of the same memory.
-static Tensor own(const Tensor& t) { return t.impl()->keys.has(Key::kPython) ? math::alias(t) : t; }
+static Tensor own(const Tensor& t) {
+  return t.impl()->keys.has(Key::kPython) || t.impl()->python_object() ? math::alias(t) : t;
+}
 
 // Where operators may run Python code, which must not happen under the lock: that code waits for
 // the GIL, whose holder may wait for the lock. Of two threads that do this at once for one leaf,
@@ -110,7 +120,7 @@ static void accumulate_by_dispatch(const Tensor& leaf, AutogradMeta& meta, Tenso
     const std::lock_guard<std::mutex> lock(grad_lock(leaf.impl()));
     grad = meta.grad;
   }
-  const bool keeps = is_only_use_of_class(gradient) || owned_alone(gradient);
+  const bool keeps = is_only_use_of_class(gradient) || owned_alone(gradient) || is_let_go(gradient);
   if (!grad.defined() && thread_modes.grad_enabled)
     grad = math::clone(gradient);
   else if (!grad.defined())

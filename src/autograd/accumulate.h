@@ -31,4 +31,8 @@ void forget_accumulator(const Tensor& leaf);
 // several threads.
 void accumulate_grad(const Tensor& leaf, Tensor gradient);
 
+// Whether code in Python holds a tensor's Python object; the bindings set it. Without them there is
+// none.
+extern bool (*is_held_in_python)(const Tensor& t);
+
 }  // namespace taeda::autograd

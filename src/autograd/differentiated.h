@@ -17,4 +17,11 @@ bool differentiated_anywhere(const Tensors&... tensors) {
                                         (differentiated_outside_of_level(tensors) || ...));
 }
 
+// Whether a gradient is computed by its formula. Under a TorchDispatchMode it is too, which then
+// sees operators of PyTorch's, not the table's own of the gradient in one pass.
+template <class... Tensors>
+bool takes_formula(const Tensors&... tensors) {
+  return thread_modes.included.has(Key::kPython) || differentiated_anywhere(tensors...);
+}
+
 }  // namespace taeda::autograd

@@ -170,6 +170,9 @@ bool conform(const SchemaType& type, Value& value) {
         if (value.holds<Value::Ints>())
           value = Value::Floats(value.ints().begin(), value.ints().end());
         return value.holds<Value::Floats>();
+      case ValueType::kScalar:
+        return value.holds<Value::Ints>() || value.holds<Value::Floats>() ||
+               value.holds<Value::Bools>();
       default:
         return value.holds<Value::Bools>();
     }

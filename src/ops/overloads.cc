@@ -73,9 +73,9 @@ void to_entry(const Operator& overload, Stack& stack) {
   stack = std::move(made);
 }
 
-const Operator* of_call(const Operator& entry, Stack& stack) {
+const Operator* of_call(const Operator& entry, Stack& stack, bool in_formula) {
   for (const auto& overload : of(entry)) {
-    if (!is_seen(*overload)) continue;
+    if (!is_seen(*overload) && !in_formula) continue;
     Stack made;
     if (!convert(entry, *overload, stack, made)) continue;
     stack = std::move(made);

@@ -27,10 +27,14 @@ extern const size_t kNumOverloads;
 // As which call of PyTorch's operator one of the table's own is shown, in Python (generated).
 struct SpellingRecord {
   const OperatorRecord* record;
-  const char* call;  // "log_sigmoid_forward(self)[0]", or lines of "condition => call"
+  // "log_sigmoid_forward(self)[0]", or lines of "condition => call"; of kTags "reduction inplace"
+  const char* text;
 };
 extern const SpellingRecord kSpellings[];
 extern const size_t kNumSpellings;
+// What the table says of operators by the names of torch.Tag (generated).
+extern const SpellingRecord kTags[];
+extern const size_t kNumTags;
 
 namespace overloads {
 
@@ -48,8 +52,9 @@ bool is_default(const SchemaArgument& argument, const Value& value);
 void to_entry(const Operator& overload, Stack& stack);
 
 // The overload as which PyTorch has a call of the entry, and `stack` as its arguments; null, and
-// nothing is changed, where that is the entry's own.
-const Operator* of_call(const Operator& entry, Stack& stack);
+// nothing is changed, where that is the entry's own. `in_formula`: of a gradient, where PyTorch
+// takes overloads that no call of a program reaches (mul.Scalar).
+const Operator* of_call(const Operator& entry, Stack& stack, bool in_formula = false);
 
 }  // namespace overloads
 }  // namespace taeda

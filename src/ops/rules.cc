@@ -54,6 +54,8 @@ DType result_type(const Tensor& a, const Tensor& b) {
 bool is_batched(const Tensor& t) { return t.impl()->keys.has(Key::kBatched); }
 
 bool is_number(const Tensor& t) { return t.impl()->wrapped_number; }
+double real_number(const Tensor& t) { return t.item_scalar().to_double(); }
+bool is_seen() { return thread_modes.included.has(Key::kPython); }
 
 bool is_negative_integer(const Tensor& t) {
   return is_number(t) && t.dtype() == DType::kInt64 && t.item_scalar().to_int() < 0;

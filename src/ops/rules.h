@@ -23,6 +23,9 @@ DType result_type(const Tensor& a, const Tensor& b);
 bool is_batched(const Tensor& t);
 // Whether `t` stands for a Python number.
 bool is_number(const Tensor& t);
+double real_number(const Tensor& t);  // the number that it stands for, which is real
+// Whether a TorchDispatchMode sees what is called: formulas then take PyTorch's steps.
+bool is_seen();
 bool is_negative_integer(const Tensor& t);  // a number
 
 // Warns, once a process for each `what`, that it is deprecated and what to use; always true.

@@ -67,6 +67,10 @@ std::optional<Value> list_value(PyObject* object, const SchemaType& type) {
       return numbers<Value::Bools>(
           object, [](PyObject* item) { return PyBool_Check(item) != 0; },
           [](PyObject* item) { return item == Py_True; });
+    case ValueType::kScalar:
+      for (const ValueType kind : {ValueType::kBool, ValueType::kInt, ValueType::kFloat})
+        if (auto value = list_value(object, SchemaType{.base = kind, .list = true})) return value;
+      return std::nullopt;
     default:
       return std::nullopt;
   }

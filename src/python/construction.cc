@@ -9,6 +9,7 @@
 #include "op/to_dtype.h"
 #include "ops/functionalize.h"
 #include "python/arguments.h"
+#include "python/call.h"
 #include "python/dlpack.h"
 #include "python/interop.h"
 #include "python/module.h"
@@ -494,11 +495,24 @@ Tensor fresh_tensor(IntSpan sizes, DType dtype, Device device) {
 }
 
 namespace {
+// New values as a TorchDispatchMode gives them to the program: it sees aten::lift_fresh.
+Tensor lifted(const Tensor& t) {
+  static PyObject* const lift_fresh = [] {
+    const PyRef module = PyRef::check(PyImport_ImportModule("taeda._library.aten_copies"));
+    return PyRef::check(PyObject_GetAttrString(module.get(), "_lift_fresh")).release();
+  }();
+  const PyRef object = PyRef::check(wrap(t));
+  const PyRef result =
+      PyRef::check(call_python([&] { return PyObject_CallOneArg(lift_fresh, object.get()); }));
+  return tensor_of(result.get());
+}
+
 // Of new values, what a function that is functionalized may write. Traced, they are a constant of
 // which each run has a copy.
 Tensor writable(Tensor t) {
   if (thread_modes.included.empty()) [[likely]]
     return t;
+  if (thread_modes.included.has(Key::kPython)) t = lifted(t);
   return functionalize::is_active() || jit::is_tracing() ? op::clone(t, std::nullopt) : t;
 }
 }  // namespace
@@ -519,7 +533,10 @@ Tensor tensor_from_data(PyObject* data, OptDType dtype, OptDevice device) {
   const DimVector sizes = infer_sizes(data);
   Looks looks;
   const DType chosen = dtype ? *dtype : infer_dtype(data, looks);
-  Tensor result = fresh_tensor(sizes, chosen);
+  Tensor result = [&] {
+    const ExcludeKeys unseen((KeySet(Key::kPython)));  // a mode sees the values: lift_fresh
+    return fresh_tensor(sizes, chosen);
+  }();
   if (result.numel() > 0 || sizes.size() == 0) {
     switch (chosen) {
 #define TD_CASE(name, type, ...)                                           \

@@ -95,7 +95,9 @@ TD_METHOD(data_ptr) {
   TD_CHECK(!a.tensor(0).is_sparse(),
            "Cannot access data pointer of Tensor that doesn't have storage");
   const bool wraps = x.keys.has(Key::kPython) && (!x.storage || !x.storage->data());
-  return wraps ? PyLong_FromLong(0) : PyLong_FromVoidPtr(x.data());
+  if (!wraps) return PyLong_FromVoidPtr(x.data());
+  const Tensor& t = a.tensor(0);  // of a class that keeps its memory itself: as if that began at 0
+  return PyLong_FromLongLong(t.numel() > 0 ? t.storage_offset() * t.itemsize() : 0);
 }
 TD_METHOD(is_floating_point) { return wrap(a.tensor(0).is_floating_point()); }
 TD_METHOD(is_complex) { return wrap(a.tensor(0).is_complex()); }

@@ -81,15 +81,21 @@ class PythonKernel {
   Front front_;
 };
 
-// _define_composite(schema, function) -> OpOverload: an operator that stays, in any namespace
+// _define_composite(schema, function, recorded=None) -> OpOverload: an operator that stays, in any
+// namespace. With `recorded`, which autograd calls in its place, modes see it as one call.
 PyObject* define_composite(PyObject*, PyObject* args) {
   TD_PYTHON_TRY
   const char* schema;
-  PyObject* function;
-  if (!PyArg_ParseTuple(args, "sO:_define_composite", &schema, &function)) return nullptr;
+  PyObject *function, *recorded = nullptr;
+  if (!PyArg_ParseTuple(args, "sO|O:_define_composite", &schema, &function, &recorded))
+    return nullptr;
   Operator& op = OperatorRegistry::get().define(parse_schema(schema));
-  OperatorRegistry::set_kernel(op, KernelKind::kComposite,
-                               std::make_shared<const BoxedKernel>(PythonKernel(function)));
+  const auto set = [&op](KernelKind kind, PyObject* kernel) {
+    OperatorRegistry::set_kernel(op, kind,
+                                 std::make_shared<const BoxedKernel>(PythonKernel(kernel)));
+  };
+  set(recorded ? KernelKind::kCompositeExplicit : KernelKind::kComposite, function);
+  if (recorded) set(KernelKind::kAutograd, recorded);
   return new_ref(operator_object(op));
   TD_PYTHON_CATCH(nullptr)
 }

@@ -196,6 +196,14 @@ PyObject* get_pointwise(PyObject* self, void*) {
   return PyBool_FromLong(record && record->has(OperatorRecord::kElementwise));
 }
 
+// What the table says of the operator, in any of its forms: "reduction inplace_view".
+PyObject* get_tags(PyObject* self, void*) {
+  const OperatorRecord* record = cast(self)->op->record();
+  for (size_t i = 0; i < kNumTags; i++)
+    if (kTags[i].record == record) return wrap(std::string_view(kTags[i].text));
+  return wrap(std::string_view());
+}
+
 PyMethodDef methods[] = {
     {"_redispatch_below", redispatch_below, METH_VARARGS, nullptr},
     {"_redispatch", redispatch, METH_VARARGS, nullptr},
@@ -210,6 +218,7 @@ PyGetSetDef properties[] = {
     {"_is_dispatched", get_dispatched, nullptr, nullptr, nullptr},
     {"_is_registered", get_registered, nullptr, nullptr, nullptr},
     {"_is_pointwise", get_pointwise, nullptr, nullptr, nullptr},
+    {"_table_tags", get_tags, nullptr, nullptr, nullptr},
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
@@ -267,7 +276,7 @@ PyObject* spellings(PyObject*, PyObject*) {
   PyRef list = PyRef::check(PyList_New(0));
   for (size_t i = 0; i < kNumSpellings; i++) {
     const Operator& op = kSpellings[i].record->form(Operator::Form::kPlain);
-    const PyRef row = PyRef::check(Py_BuildValue("(Os)", operator_object(op), kSpellings[i].call));
+    const PyRef row = PyRef::check(Py_BuildValue("(Os)", operator_object(op), kSpellings[i].text));
     check_status(PyList_Append(list.get(), row.get()));
   }
   return list.release();

@@ -1,7 +1,13 @@
 #include "python/torch_dispatch.h"
 
+#include <algorithm>
+
+#include "autograd/accumulate.h"
+#include "autograd/engine.h"
+#include "autograd/node.h"
 #include "autograd/record.h"
 #include "autograd/view_replay.h"
+#include "core/strides.h"
 #include "ops/allocate.h"
 #include "ops/modes.h"
 #include "ops/operator.h"
@@ -11,6 +17,7 @@
 #include "python/autograd_support.h"
 #include "python/boxed.h"
 #include "python/call.h"
+#include "python/gil.h"
 #include "python/module.h"
 #include "python/operator_object.h"
 #include "python/tensor_object.h"
@@ -99,6 +106,17 @@ struct Shown {
 // types.
 bool sees_table(PyObject* mode) { return _PyType_Lookup(Py_TYPE(mode), sees_table_name); }
 
+// Whether a call is one of a gradient's formula with constants of its own, for which PyTorch takes
+// mul.Scalar and the like. A number that somebody else holds is one that the node has saved.
+bool is_of_formula(const Stack& stack) {
+  const autograd::Node* const node = autograd::Engine::current_node();
+  if (!node || node->is_python()) return false;
+  return std::none_of(stack.begin(), stack.end(), [](const Value& value) {
+    return value.is_tensor() && value.tensor().defined() && value.tensor().impl()->wrapped_number &&
+           value.tensor().impl()->use_count() > 3;
+  });
+}
+
 // Operators of the table that PyTorch has under another name, with other arguments or as several
 // are shown as PyTorch has them (taeda/_library/aten.py, `aten:` in the table), but to a mode whose
 // class has _sees_table.
@@ -114,7 +132,7 @@ Shown shown(const Operator& op, const Stack& stack) {
   }();
   const auto as_overload = [&] {
     Stack arguments = stack;
-    const Operator* const overload = overloads::of_call(op, arguments);
+    const Operator* const overload = overloads::of_call(op, arguments, is_of_formula(stack));
     return as_it_is(overload ? *overload : op, arguments);
   };
   PyObject* spell = PyDict_GetItemString(spellings, op.qualified_name().c_str());
@@ -316,15 +334,16 @@ Key key_of(Device device) {
   }
 }
 
-// _make_wrapper_subclass(cls, size, strides, storage_offset, dtype, device, requires_grad): an
-// instance of cls with this metadata and no memory.
+// _make_wrapper_subclass(cls, size, strides, storage_offset, dtype, device, requires_grad,
+// storage_size): an instance of cls with this metadata and no memory; its storage has the length
+// that the elements take where storage_size, in bytes, is negative.
 PyObject* make_wrapper(PyObject*, PyObject* args) {
   TD_PYTHON_TRY
   PyObject *type, *size, *strides, *dtype, *device;
-  long long offset;
+  long long offset, storage_size;
   int requires_grad;
-  if (!PyArg_ParseTuple(args, "OOOLOOp:_make_wrapper_subclass", &type, &size, &strides, &offset,
-                        &dtype, &device, &requires_grad))
+  if (!PyArg_ParseTuple(args, "OOOLOOpL:_make_wrapper_subclass", &type, &size, &strides, &offset,
+                        &dtype, &device, &requires_grad, &storage_size))
     return nullptr;
   if (!PyType_Check(type) || !PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(type), tensor_type))
     raise_python(PyExc_TypeError, "cls must be a type (got {})", type_name(type));
@@ -341,6 +360,10 @@ PyObject* make_wrapper(PyObject*, PyObject* args) {
                        : empty_strided_tensor(sizes, to_ints(strides), kind, DeviceType::kMeta);
   TensorImpl& impl = *t.impl();
   impl.offset = offset;
+  if (storage_size >= 0 || offset != 0)
+    impl.storage->resize(storage_size >= 0
+                             ? storage_size
+                             : storage_bytes_needed(t.sizes(), t.strides(), offset, kind));
   impl.device = where;
   impl.keys = (impl.keys - Key::kMeta) | key_of(where) | Key::kPython;
   if (requires_grad) Tensor(t).requires_grad_(true);
@@ -390,6 +413,10 @@ void add_torch_dispatch(PyObject* module) {
   PyType_Modified(tensor_type);
   dispatch::set_handler(Key::kPython, handle);
   overrides::set_answer_as_shown(answer_as_shown);
+  autograd::is_held_in_python = [](const Tensor& t) {
+    const GilAcquire gil;
+    return Py_REFCNT(static_cast<PyObject*>(t.impl()->python_object())) > 1;  // but for t's own
+  };
 }
 
 }  // namespace taeda::python

@@ -469,3 +469,57 @@ def test_a_checkpoint_may_stand_around_a_transform(name):
         (gradient,) = taeda.autograd.grad(y.sum(), x)
         found.append([y.detach(), gradient])
     taeda.testing.assert_close(*found)
+
+
+# --- derivatives that are constant ---
+
+CONSTANT = {  # functions whose derivative does not depend on x, and what it is
+    "jvp of a product": (lambda t, x: t.func.jvp(lambda x: x * 3, (x,), (t.ones_like(x),))[1], 3.0),
+    "jvp of vjp": (
+        lambda t, x: t.func.jvp(
+            lambda x: t.func.vjp(lambda x: x * x, x)[1](t.ones_like(x))[0], (x,), (t.ones_like(x),)
+        )[1],
+        2.0,
+    ),
+    "jvp of grad": (
+        lambda t, x: t.func.jvp(
+            t.func.grad(lambda x: (x * x).sum()), (x,), (t.ones_like(x),)
+        )[1],
+        2.0,
+    ),
+    "jacfwd": (lambda t, x: t.func.jacfwd(lambda x: x * 3)(x).sum(0), 3.0),
+    "hessian": (lambda t, x: t.func.hessian(lambda x: (x * x).sum())(x).sum(0), 2.0),
+    "vmap of jvp": (
+        lambda t, x: t.func.vmap(
+            lambda x: t.func.jvp(lambda x: x * 3, (x,), (t.ones_like(x),))[1]
+        )(x),
+        3.0,
+    ),
+    "functionalize of jvp": (
+        lambda t, x: t.func.functionalize(
+            lambda x: t.func.jvp(lambda x: x * 3, (x,), (t.ones_like(x),))[1]
+        )(x),
+        3.0,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CONSTANT)
+def test_a_constant_derivative_has_the_gradient_zero(name):
+    """Where the function's value has a history, as in PyTorch: backward through it would raise."""
+    function, value = CONSTANT[name]
+    for t in (taeda, torch):
+        x = vector(t).requires_grad_()
+        y = function(t, x)
+        assert y.requires_grad
+        (gradient,) = t.autograd.grad(y.sum(), x)
+        assert (y + 0).tolist() == [value] * 3
+        assert (gradient + 0).tolist() == [0.0] * 3
+        assert not function(t, vector(t)).requires_grad
+
+
+def test_a_derivative_of_what_does_not_depend_on_its_argument_has_no_history():
+    for t in (taeda, torch):
+        x, w = vector(t).requires_grad_(), vector(t).requires_grad_()
+        assert not t.func.jvp(t.ones_like, (x,), (w.detach(),))[1].requires_grad
+        assert t.func.jvp(lambda x, w=w: x * w, (vector(t),), (w.detach(),))[1].requires_grad

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -106,3 +107,73 @@ def test_arrays_and_texts_are_no_numbers(value):
     for t in (torch, taeda):
         with pytest.raises(TypeError):
             t._foreach_mul([t.ones(2)], value)
+
+
+# --- as a TorchDispatchMode sees them ---
+
+
+def seen(library: Any, call: Any) -> list[str]:
+    calls: list[str] = []
+
+    class Log(import_module(f"{library.__name__}.utils._python_dispatch").TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
+            calls.append(str(func))
+            return func(*args, **(kwargs or {}))
+
+    with Log():
+        try:
+            call()
+        except Exception as error:
+            calls.append(type(error).__name__)
+    return calls
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_mode_sees_one_operator_on_lists(name: str) -> None:
+    for form in (form for form in FORMS if form != ([],)):
+        found = []
+        for library in (taeda, torch):
+            x = tensors(library)
+            args = [a(library) if callable(a) else a for a in form]
+            found.append(seen(library, lambda f=getattr(library, name), x=x, a=args: f(x, *a)))
+        ours, theirs = ([c for c in each if "_foreach" in c] for each in found)
+        assert ours == theirs, form
+
+
+def test_operators_on_lists_have_pytorchs_schemas() -> None:
+    compared = 0
+    for name in NAMES:
+        ours, theirs = getattr(taeda.ops.aten, name, None), getattr(torch.ops.aten, name)
+        for overload in ours.overloads() if ours else ():
+            mine, expected = (str(getattr(p, overload)._schema) for p in (ours, theirs))
+            assert mine == expected.removesuffix(" self_out")
+            compared += 1
+    assert compared > 130
+
+
+def test_operators_on_lists_are_differentiated() -> None:
+    x = [t.requires_grad_() for t in tensors(taeda, "float64")]
+    sums: list[Any] = []
+    assert seen(taeda, lambda: sums.extend(taeda._foreach_mul(x, x)))[0] == "aten.mul.Tensor"
+    taeda.ops.aten._foreach_mul.List(sums, x)[0].sum().backward()
+    np.testing.assert_allclose(x[0].grad.numpy(), 3 * x[0].detach().numpy() ** 2)
+    for t in x:
+        t.grad = None
+    with taeda.no_grad():
+        assert seen(taeda, lambda: taeda._foreach_mul(x, x)) == ["aten._foreach_mul.List"]
+
+
+def test_operators_on_lists_carry_tangents() -> None:
+    from taeda.utils._python_dispatch import TorchDispatchMode
+
+    class Mode(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
+            return func(*args, **(kwargs or {}))
+
+    def square(x: Any) -> Any:
+        with Mode():
+            return taeda._foreach_mul([x], [x])[0]
+
+    x = taeda.tensor([2.0, 3.0])
+    assert taeda.func.jvp(square, (x,), (taeda.ones(2),))[1].tolist() == [4.0, 6.0]
+    assert taeda.vmap(square)(x).tolist() == [4.0, 9.0]

@@ -874,21 +874,33 @@ def test_shapes_and_the_tables_operators_cannot_wait(namespace):
         library.define("f(Tensor x) -> Tensor")
 
 
+# Those out= and in-place forms that PyTorch tags in another way than the plain ones.
+TAGGED_OTHERWISE = {
+    *("all.all_out", "conj_physical.out", "conj_physical_.default", "index.Tensor_out", "max.out"),
+    *("min.out", "narrow_copy.out", "norm.dtype_out"),
+}
+
+
 def test_tags_are_pytorchs():
     torch = pytest.importorskip("torch")
     assert [tag.name for tag in taeda.Tag] == list(torch.Tag.__members__)
     assert [int(tag) for tag in taeda.Tag] == [int(tag) for tag in torch.Tag.__members__.values()]
     assert taeda.Tag.core != 0
     compared = 0
-    known = {"core", "pt2_compliant_tag", "out"}
+    # Left out: `generated`, which says how PyTorch's sources come about (such out= variants have no
+    # other tags), and `pointwise`, which it does not say of some in-place and out= forms.
+    known = {*torch.Tag.__members__} - {"generated", "pointwise"}
     for name in sorted(dir(torch.ops.aten)):
         ours, theirs = getattr(taeda.ops.aten, name, None), getattr(torch.ops.aten, name)
         if not hasattr(theirs, "overloads") or not hasattr(ours, "overloads"):
             continue
         for overload in set(ours.overloads()) & set(theirs.overloads()):
             found = {tag.name for tag in getattr(ours, overload).tags} & known
-            expected = {tag.name for tag in getattr(theirs, overload).tags} & known
-            assert found == expected, (name, overload)
+            said = {tag.name for tag in getattr(theirs, overload).tags}
+            composed = getattr(ours, overload)._is_registered  # in Python, of others
+            if "generated" in said or composed or f"{name}.{overload}" in TAGGED_OTHERWISE:
+                continue
+            assert found == said & known, (name, overload)
             compared += 1
     assert compared > 1000
 

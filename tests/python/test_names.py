@@ -48,4 +48,5 @@ def test_public_names_are_pytorchs(owner):
         mine, theirs = getattr(mine, part), getattr(theirs, part)
     if isinstance(mine, types.ModuleType):
         assert not hasattr(mine, "no_such_name")
-    assert public(mine) - public(theirs) == set()
+    of_our_own = public(mine) - public(theirs)
+    assert of_our_own == set(), "names of one's own begin with _: docs/adding-an-operator.md"

@@ -23,7 +23,7 @@ REASONS = {
     "fused": "one operator of the table's own where PyTorch has several or another",
     "composed": "an expression of other operators, as the table defines it",
     "gradient": "the table's formula of the gradient, in other steps",
-    "list": "lists of tensors are worked on one by one",
+    "list": "tensors are stepped one by one, or counters of steps made and read otherwise",
     "order": "the same work in other steps, or other views of it",
 }
 # What says nothing of a program: copies for autograd's bookkeeping, constants, profiling.

@@ -139,11 +139,11 @@ def test_a_mode_entered_inside_of_a_transform_sees_operators(name):
     def f(x):
         with log:
             y = x.sin()
-        return (y * 2).sum()
+        return y.tan().sum()
 
     transform(f)(taeda.ones(2, 3))
     assert "aten.sin.default" in log.names
-    assert "aten.mul.Tensor" not in log.names
+    assert "aten.tan.default" not in log.names
     with Log() as outer:
         transform(lambda x: x.cos().sum())(taeda.ones(2, 3))
     assert "aten.cos.default" in outer.names
@@ -596,7 +596,7 @@ def test_deep_backward_keeps_the_modes():
 
     with Count():
         nested(70)
-    assert sum(str(f) == "aten.mul.Tensor" for f in seen) >= 2 * 71
+    assert sum(str(f).startswith("aten.mul.") for f in seen) >= 2 * 71
 
 
 def test_a_wrapper_is_kept_with_what_it_wraps():
@@ -875,3 +875,100 @@ def test_wrappers_refuse_what_pytorchs_refuse(options):
             t.Tensor._make_wrapper_subclass(kind, (2, 3), **options)
         found.append((raised.type, str(raised.value)))
     assert found[0] == found[1]
+
+
+# --- classes that answer for their device and layout; storages of their own size ---
+
+
+def answering(t, **options):
+    """An instance on the CPU whose class says that it is on meta and sparse."""
+    asked = []
+
+    class Elsewhere(t.Tensor):
+        @staticmethod
+        def __new__(cls):
+            return t.Tensor._make_wrapper_subclass(cls, (2, 3), **options)
+
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            asked.append(str(func))
+            answers = {"device": t.device("meta"), "layout": t.sparse_coo, "is_contiguous": False}
+            return answers.get(str(func).split(".")[1], NotImplemented)
+
+    return Elsewhere(), asked
+
+
+QUESTIONS = {
+    "device": lambda x: str(x.device),
+    "get_device": lambda x: x.get_device(),
+    "is_cpu": lambda x: (x.is_cpu, x.is_cuda, x.is_meta),
+    "layout": lambda x: str(x.layout),
+    "is_sparse": lambda x: x.is_sparse,
+    "shape": lambda x: (tuple(x.shape), x.stride(), x.numel()),
+    "is_contiguous": lambda x: x.is_contiguous(),
+    "channels_last": lambda x: x.is_contiguous(memory_format=x.last),
+}
+ANSWERS = {
+    "nothing": {},
+    "device": {"dispatch_device": True},
+    "layout": {"dispatch_layout": True},
+    "both": {"dispatch_device": True, "dispatch_layout": True},
+    "strides": {"dispatch_sizes_strides_policy": "strides", "strides": (3, 1)},
+}
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_a_class_answers_for_its_device_and_layout(name):
+    torch = pytest.importorskip("torch")
+    for what, question in QUESTIONS.items():
+        if what == ("shape" if name == "strides" else "channels_last"):
+            continue
+        found = []
+        for t in (taeda, torch):
+            x, asked = answering(t, **ANSWERS[name])
+            x.last = t.channels_last
+            found.append((question(x), asked if what != "is_cpu" else sorted({*asked})))
+        assert found[0] == found[1], what
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"storage_size": 100}, {"storage_size": 0}, {"strided": 4}]
+)
+def test_a_wrapper_has_a_storage_of_the_size_that_it_says(options):
+    torch = pytest.importorskip("torch")
+    found = []
+    for t in (taeda, torch):
+        given = dict(options)
+        if offset := given.pop("strided", 0):
+            given |= {"strides": (10, 2), "storage_offset": offset, "dtype": t.float64}
+        x, _ = answering(t, **given)
+        found.append((x.untyped_storage().nbytes(), x.storage_offset(), x.data_ptr()))
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"storage_size": "a"},
+        {"storage_size": 1.5},
+        {"dispatch_device": "a"},
+        {"dispatch_layout": 1},
+    ],
+)
+def test_wrappers_refuse_arguments_of_another_type(options):
+    torch = pytest.importorskip("torch")
+    found = []
+    for t in (taeda, torch):
+        with pytest.raises(TypeError) as raised:
+            answering(t, **options)
+        found.append(str(raised.value))
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize(
+    ("options", "kind"),
+    [({"storage_size": -1}, RuntimeError), ({"_extra_dispatch_keys": 3}, NotImplementedError)],
+)
+def test_wrappers_refuse_what_they_cannot_be(options, kind):
+    with pytest.raises(kind, match=r"_make_wrapper_subclass: .*(storage_size|_extra)"):
+        answering(taeda, **options)

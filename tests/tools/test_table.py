@@ -6,9 +6,11 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 from gen.autograd import add_dual_operators
 from gen.cpp import Table, composite_body
 from gen.op import Op
+from gen.records import full_name
 from gen.schema import SchemaError
 from gen.table import load
 from tests.ops.samples import samples
@@ -36,6 +38,38 @@ def test_conjugates_are_of_arguments(tmp_path: Path) -> None:
         "- op: f(Tensor self) -> Tensor\n  pointwise: F\n  grad: gy\n  antiholomorphic: [other]\n"
     )
     with pytest.raises(SchemaError, match="other"):
+        load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        (
+            "f(Tensor self, bool keep=false) -> Tensor\n  expr: self",
+            "default of 'keep' is no literal",
+        ),
+        ("f(Tensor self) -> Tensor\n  types: real\n  types: all\n  expr: self", "given twice"),
+        ("f(Tensor self) -> Tensor\n  python: torch.f\n  expr: self", "can only concatenate"),
+        ("f(Tensor self) -> Tensor\n  node: F\n  expr: self\n  grad: a = gy; a", "invalid syntax"),
+        (
+            "f(Tensor self, Scalar n) -> Tensor\n  node: F\n  expr: self\n  grad: {n: gy}",
+            "'n' stands where a tensor's name is expected",
+        ),
+        (
+            "f(Tensor self) -> Tensor\n  kernel: f\n  grad: none\n  out: {result: [self.sizes()]}",
+            "'out' must give sizes and dtype of",
+        ),
+    ],
+)
+def test_a_mistake_names_file_and_line(tmp_path: Path, entry: str, message: str) -> None:
+    (tmp_path / "one.yaml").write_text(f"# a comment\n- op: {entry}\n")
+    with pytest.raises(SchemaError, match=rf"ops/one\.yaml:2: .*{message}"):
+        load(tmp_path)
+
+
+def test_a_mistake_of_yaml_names_file_and_line(tmp_path: Path) -> None:
+    (tmp_path / "one.yaml").write_text("- op: f(Tensor self) -> Tensor\n  doc: a: b\n")
+    with pytest.raises(yaml.YAMLError, match=r"one\.yaml\", line 2"):
         load(tmp_path)
 
 
@@ -89,10 +123,14 @@ KERNEL = """
 
 
 def test_what_is_written_by_hand_has_a_definition_or_says_why_not() -> None:
+    wrong = "what is written by hand has either a definition, `expr`, or a reason, `no_definition`"
+    leaves = [op for op in table() if op.is_leaf or op.no_definition]
+    both_or_none = [op for op in leaves if bool(op.expr) == bool(op.no_definition)]
+    assert [f"{op.where} {op.ident}" for op in both_or_none] == [], wrong
     for op in table():
-        defined = bool(op.expr) and op.body != "expr"
-        assert op.is_leaf == (defined or bool(op.no_definition)), op.where
-        assert not (defined and op.no_definition), op.where
+        assert op.is_leaf or op.body == "expr" or not op.expr, (
+            f"{op.where}: {op.ident} needs no `expr`"
+        )
 
 
 def called_by_definitions(ops: list[Op]) -> dict[str, set[str]]:
@@ -149,6 +187,28 @@ def test_every_reason_names_a_test_that_exists() -> None:
 
 
 def test_every_public_entry_has_samples_or_a_reason() -> None:
-    without = [op.ident for op in table() if op.python and not samples(op)]
-    reasons = [op.ident for op in table() if "no_samples" in op.test]
-    assert without == reasons
+    without = [op for op in table() if op.python and not samples(op)]
+    silent = [f"{op.where} {op.ident}" for op in without if "no_samples" not in op.test]
+    assert silent == [], "an entry with a name in Python has samples, or a reason: `no_samples`"
+    reasons = [op for op in table() if "no_samples" in op.test and op not in without]
+    assert [op.where for op in reasons] == [], "an entry with samples needs no reason for none"
+
+
+def test_every_public_entry_has_a_docstring() -> None:
+    described = {op.name for op in table() if op.doc}  # by one of its overloads
+    without = [f"{op.where} {op.ident}" for op in table() if op.python and op.name not in described]
+    assert without == [], "an entry with a name in Python has `doc`"
+
+
+def test_entries_of_pytorchs_namespace_are_pytorchs() -> None:
+    """One of our own says `aten: none`; else it is registered as torch.ops.aten.NAME."""
+    torch = pytest.importorskip("torch")
+    strange = []
+    for op in table():
+        name, overload = full_name(op)
+        space, _, stem = name.partition("::")
+        for form in (overload or "default", *list(op.aten or {})[1:]) if space == "aten" else ():
+            packet = getattr(torch.ops.aten, stem, None)
+            if packet is None or form not in packet.overloads():
+                strange.append(f"{op.where} {stem}.{form}")
+    assert strange == [], "an operator that PyTorch has not says `aten: none`"

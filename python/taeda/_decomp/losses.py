@@ -22,7 +22,7 @@ def mse_loss(x: Tensor, target: Tensor, reduction: int = 1) -> Tensor:
     return reduce((x - target) ** 2, reduction)
 
 
-@new("mse_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction) -> Tensor")
+@of("mse_loss_backward")
 def mse_loss_backward(g: Tensor, x: Tensor, target: Tensor, reduction: int) -> Tensor:
     """2 (x - t) g"""
     scale = 2.0 / x.numel() if reduction == 1 else 2.0
@@ -44,10 +44,7 @@ def smooth_l1_loss(x: Tensor, target: Tensor, reduction: int = 1, beta: float = 
     return reduce(loss, reduction)
 
 
-@new(
-    "smooth_l1_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction, "
-    "float beta) -> Tensor"
-)
+@of("smooth_l1_loss_backward")
 def smooth_l1_loss_backward(
     g: Tensor, x: Tensor, target: Tensor, reduction: int, beta: float
 ) -> Tensor:
@@ -66,10 +63,7 @@ def huber_loss(x: Tensor, target: Tensor, reduction: int = 1, delta: float = 1.0
     return reduce(taeda.where(d < delta, 0.5 * d * d, delta * (d - 0.5 * delta)), reduction)
 
 
-@new(
-    "huber_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction, "
-    "float delta) -> Tensor"
-)
+@of("huber_loss_backward")
 def huber_loss_backward(g: Tensor, x: Tensor, target: Tensor, reduction: int, delta: float) -> Any:
     """clamp(x - t, -delta, delta) g"""
     return taeda.clamp(x - target, -delta, delta) * _spread(g, x, reduction)
@@ -87,10 +81,7 @@ def binary_cross_entropy(
     return reduce(loss if weight is None else loss * weight, reduction)
 
 
-@new(
-    "binary_cross_entropy_backward(Tensor grad_output, Tensor self, Tensor target, "
-    "Tensor? weight=None, int reduction=1) -> Tensor"
-)
+@of("binary_cross_entropy_backward")
 def binary_cross_entropy_backward(
     g: Tensor, x: Tensor, target: Tensor, weight: Tensor | None = None, reduction: int = 1
 ) -> Tensor:

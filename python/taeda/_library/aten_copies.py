@@ -85,7 +85,11 @@ def _to_dtype_layout(
     return converted(self, dtype, device, pin_memory, non_blocking, copy, memory_format)
 
 
-@define("lift_fresh(Tensor(a) self) -> Tensor(a)")
+def _recorded_lift(self: Tensor) -> Tensor:
+    return _lift_fresh._redispatch_below("Autograd", (self,), {})
+
+
+@define("lift_fresh(Tensor(a) self) -> Tensor(a)", _recorded_lift)
 def _lift_fresh(self: Tensor) -> Tensor:
     """The tensor: what PyTorch's traces mark as made by the program."""
     return self

@@ -130,12 +130,14 @@ def _names_in(spell: Any, on_the_way: bool) -> set[str]:
 _FUNCTIONS: dict[int, Callable] = {}  # by the id of the operator, which lives on
 
 
-def define(schema: str) -> Callable:
-    """A decorator: an operator of PyTorch's as a composition of the table's."""
+def define(schema: str, recorded: Callable | None = None) -> Callable:
+    """A decorator: an operator of PyTorch's as a composition of the table's. Modes see what it
+    calls; with `recorded`, which autograd calls in its place, they see the operator."""
+    kernels = () if recorded is None else (recorded,)
 
     def add(function: Callable) -> Any:
         run = _FUNCTIONS.get(id(function), function)
-        op = _C._define_composite(f"aten::{schema}", run)
+        op = _C._define_composite(f"aten::{schema}", run, *kernels)
         _FUNCTIONS[id(op)] = run  # for another schema of the same function
         return op
 

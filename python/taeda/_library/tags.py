@@ -53,11 +53,15 @@ def checked(tags: Any) -> list:
     return sorted(listed, key=int)
 
 
-def _is_view(name: str) -> bool:
+def _overloads(name: str) -> list:
     from taeda import _ops
 
     packet = getattr(_ops.ops.aten, name, None)
-    return packet is not None and any(getattr(packet, o).is_view for o in packet.overloads())
+    return [] if packet is None else [getattr(packet, o) for o in packet.overloads()]
+
+
+def _is_view(name: str) -> bool:
+    return any(overload.is_view for overload in _overloads(name))
 
 
 def of(op: Any) -> list:
@@ -67,13 +71,18 @@ def of(op: Any) -> list:
     from taeda._library.core_operators import CORE
 
     name, overload, schema = op._opname, op._overloadname, op._schema
+    in_place = name.endswith("_") and not name.endswith("__")
     held = {
         Tag.pt2_compliant_tag: True,
         Tag.core: f"{name}.{overload}".removesuffix(".default") in CORE,
         Tag.pointwise: op._is_pointwise,
         Tag.view_copy: name.endswith("_copy") and _is_view(name.removesuffix("_copy")),
-        Tag.inplace: name.endswith("_") and schema.is_mutable,
+        Tag.inplace: in_place,
         Tag.out: any(a.is_out for a in schema.arguments),
-        Tag.nondeterministic_seeded: any(a.name == "generator" for a in schema.arguments),
     }
+    held |= {Tag[said]: True for said in op._table_tags.split()}
+    if in_place and _is_view(name.removesuffix("_")):
+        held[Tag.inplace_view] = True
+    if any(a.name == "generator" for o in _overloads(name) for a in o._schema.arguments):
+        held[Tag.nondeterministic_seeded] = True
     return sorted((tag for tag, yes in held.items() if yes), key=int)

@@ -68,12 +68,26 @@ def push(func: Callable, xs: list, ts: list, strict: bool = False, has_aux: bool
         derivatives = [
             taeda.zeros_like(p.primal) if p.tangent is None else p.tangent for p in pairs
         ]
+        if any(_has_history(x) for x in xs):
+            derivatives = [_connected(t, y) for t, y in zip(derivatives, values)]
         if has_aux:
             aux = tree_map(
                 lambda x: forward_ad.unpack_dual(x, level=number).primal, only_tensors(aux)
             )
     done = (tree_unflatten(values, out_spec), tree_unflatten(derivatives, out_spec))
     return (*done, aux) if has_aux else done
+
+
+def _has_history(x: Tensor) -> bool:
+    return x.requires_grad or _C._is_differentiated_below(x)
+
+
+def _connected(tangent: Tensor, value: Tensor) -> Tensor:
+    """The tangent, recorded where the value is: a constant one (of x * 3, of the gradient of x * x)
+    has the gradient zero, as in PyTorch. Without a history backward through it would raise."""
+    if _has_history(tangent) or not _has_history(value):
+        return tangent
+    return taeda.where(taeda.zeros((), dtype=taeda.bool, device=value.device), value, tangent)
 
 
 def recordable(x: Tensor) -> Tensor:

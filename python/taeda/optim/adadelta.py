@@ -41,6 +41,7 @@ class Adadelta(ElementwiseOptimizer):
     tensor([0.9903], requires_grad=True)
     """
 
+    _by_lists = True
     _tensor_state = ("square_avg", "acc_delta")
 
     def __init__(

@@ -55,6 +55,8 @@ class Adagrad(ElementwiseOptimizer):
     tensor([0.7805], requires_grad=True)
     """
 
+    _by_lists = True
+
     def __init__(
         self,
         params: ParamsT,

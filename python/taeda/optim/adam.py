@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import taeda
@@ -17,6 +16,7 @@ from .optimizer import (
     check_lr,
     check_not_negative,
     maximum_,
+    square_root,
 )
 
 __all__ = ["Adam", "adam"]
@@ -73,6 +73,7 @@ class Adam(ElementwiseOptimizer):
     tensor([0.7016], requires_grad=True)
     """
 
+    _by_lists = True
     _tensor_state = ("exp_avg", "exp_avg_sq")
     _fused_takes_scaler = True
     _advice = ", please consider SparseAdam instead"
@@ -167,7 +168,7 @@ class Adam(ElementwiseOptimizer):
         if group["amsgrad"]:
             second_moment = state["max_exp_avg_sq"]
             maximum_(second_moment, exp_avg_sq)
-        denom = (second_moment.sqrt() / math.sqrt(1 - beta2**step)).add_(group["eps"])
+        denom = (second_moment.sqrt() / square_root(1 - beta2**step)).add_(group["eps"])
         p.addcdiv_(exp_avg, denom, value=-step_size)
 
 

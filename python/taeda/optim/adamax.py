@@ -46,6 +46,7 @@ class Adamax(ElementwiseOptimizer):
     tensor([0.7155], requires_grad=True)
     """
 
+    _by_lists = True
     _tensor_state = ("exp_avg", "exp_inf")
 
     def __init__(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import warnings
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Hashable, Iterable
@@ -12,7 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import taeda
 from taeda import Tensor
-from taeda._C import _set_grad_enabled, is_grad_enabled  # type: ignore[attr-defined]
+from taeda._C import (  # type: ignore[attr-defined]
+    _set_grad_enabled,
+    _torch_dispatch_stack,
+    is_grad_enabled,
+)
 from taeda.utils.hooks import RemovableHandle
 
 __all__ = [
@@ -464,10 +469,17 @@ def temporary(x: Tensor) -> Tensor:
 
 def maximum_(x: Tensor, y: Tensor) -> None:
     """x becomes the larger of both, which is recorded where gradients are."""
-    if is_grad_enabled():
+    if not isinstance(x, Tensor):  # several
+        x.maximum_(y)
+    elif is_grad_enabled():
         x.copy_(taeda.maximum(x.clone(), y))
     else:
         taeda.maximum(x, y, out=x)
+
+
+def square_root(x: Any) -> Any:
+    """Of a number, or of each of several."""
+    return type(x)(map(math.sqrt, x)) if isinstance(x, list) else math.sqrt(x)
 
 
 class GroupwiseOptimizer(Optimizer):
@@ -509,6 +521,8 @@ class ElementwiseOptimizer(GroupwiseOptimizer):
     _counts_steps = True
     # Whether `fused` steps take what a GradScaler found, so that it need not ask the device.
     _fused_takes_scaler = False
+    # Whether `_update` may be called with lists of tensors (`_lists`): it branches on no values.
+    _by_lists = False
     # What to use for sparse gradients, behind the message that they are not taken.
     _advice = ""
 
@@ -554,6 +568,12 @@ class ElementwiseOptimizer(GroupwiseOptimizer):
     def _step_group(self, group: dict[str, Any], params: list[Tensor]) -> None:
         options = self._plain(group)
         states = [self._state_of(p, group) for p in params]  # made first, as in PyTorch
+        if self._by_lists and group.get("foreach") and _torch_dispatch_stack():
+            from . import _lists
+
+            if _lists.takes(params):
+                _lists.step(self._move, params, states, options)
+                return
         for p, state in zip(params, states):
             self._move(p, p.grad, state, options)
 

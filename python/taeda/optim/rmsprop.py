@@ -46,6 +46,7 @@ class RMSprop(ElementwiseOptimizer):
     tensor([0.7800], requires_grad=True)
     """
 
+    _by_lists = True
     _tensor_state = ("square_avg",)
 
     def __init__(

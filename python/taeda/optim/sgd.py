@@ -47,6 +47,7 @@ class SGD(ElementwiseOptimizer):
     tensor([0.0620], requires_grad=True)
     """
 
+    _by_lists = True
     _counts_steps = False
 
     _fused_takes_scaler = True
