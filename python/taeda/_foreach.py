@@ -265,8 +265,7 @@ def _ord_and_dtype(name: str, self: Any, args: tuple, options: dict) -> tuple[An
 @_for_modes
 def _foreach_norm(self: Any, *args: Any, **options: Any) -> tuple[Tensor, ...]:
     """The norm of each tensor of a list: ``_foreach_norm(self, ord=2, dtype=None)``."""
-    from taeda.linalg import vector_norm  # type: ignore[attr-defined]
-
+    vector_norm = _C._by_owner["linalg"]["vector_norm"]
     ord, dtype = _ord_and_dtype("norm", self, args, options)
     return tuple(vector_norm(x, ord, dtype=dtype) for (x,) in _each("norm", self, ()))
 

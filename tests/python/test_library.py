@@ -902,7 +902,7 @@ def test_tags_are_pytorchs():
                 continue
             assert found == said & known, (name, overload)
             compared += 1
-    assert compared > 1000
+    assert compared > 900
 
 
 def test_tags_of_a_programs_operators(namespace):

@@ -20,6 +20,9 @@ __all__ = ["Tensors", "step", "takes"]
 class Numbers(list):
     """A number for each tensor, with the arithmetic of one."""
 
+    def __neg__(self) -> Numbers:
+        return Numbers(-x for x in self)
+
 
 def _elementwise(function: Callable, swapped: bool = False) -> Callable:
     def method(self: Numbers, other: Any) -> Numbers:
@@ -33,7 +36,12 @@ def _elementwise(function: Callable, swapped: bool = False) -> Callable:
 for _name in ("add", "sub", "mul", "truediv", "pow"):
     setattr(Numbers, f"__{_name}__", _elementwise(getattr(operator, _name)))
     setattr(Numbers, f"__r{_name}__", _elementwise(getattr(operator, _name), swapped=True))
-Numbers.__neg__ = lambda self: Numbers(-x for x in self)  # type: ignore[attr-defined]
+
+
+def _foreach(name: str, *args: Any, **options: Any) -> Any:
+    """torch._foreach_NAME, of tensors and numbers as lists."""
+    function = getattr(taeda, f"_foreach_{name}")
+    return function(*map(_items, args), **options)
 
 
 def _items(x: Any) -> Any:
@@ -47,25 +55,23 @@ class Tensors:
         self.items = list(items)
 
     def __getattr__(self, name: str) -> Callable:
-        function = getattr(taeda, f"_foreach_{name}")
-
         def method(*args: Any, value: Any = None, **options: Any) -> Tensors:
-            given = [_items(x) for x in (*args, value) if x is not None]
-            found = function(self.items, *given, **options)
+            given = args if value is None else (*args, value)
+            found = _foreach(name, self, *given, **options)
             return self if name.endswith("_") else Tensors(found)
 
         return method
 
     def __neg__(self) -> Tensors:
-        return Tensors(taeda._foreach_neg(self.items))
+        return Tensors(_foreach("neg", self))
 
     def __truediv__(self, other: Any) -> Tensors:
         """Of a temporary, which is overwritten."""
-        taeda._foreach_div_(self.items, _items(other))
+        _foreach("div_", self, other)
         return self
 
     def __iadd__(self, number: float) -> Tensors:
-        taeda._foreach_add_(self.items, taeda.tensor(float(number)), alpha=1.0)
+        _foreach("add_", self, taeda.tensor(float(number)), alpha=1.0)
         return self
 
     def item(self) -> Numbers:
