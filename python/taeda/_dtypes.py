@@ -146,7 +146,9 @@ class CudaTensorType(TensorType):
         return TensorType.__call__(cls, *args, device=device).to(device or "cuda")
 
 
-_DTYPES: dict[Any, None] = {value: None for value in vars(_C).values() if isinstance(value, _C.dtype)}
+_DTYPES: dict[Any, None] = {
+    value: None for value in vars(_C).values() if isinstance(value, _C.dtype)
+}
 _CLASSES = {f"{dtype._class_name}Tensor": dtype for dtype in _DTYPES}
 
 
