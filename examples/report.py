@@ -62,7 +62,8 @@ svg .bar { fill: var(--accent); }
 .tile.wrong { border-color: var(--wrong); box-shadow: 0 0 0 1px var(--wrong); }
 .tile.wrong b { color: var(--wrong); }
 table { border-collapse: collapse; width: 100%; font-size: 13.5px; }
-td { padding: 6px 0; border-top: 1px solid var(--line); vertical-align: top; overflow-wrap: anywhere; }
+td { padding: 6px 0; border-top: 1px solid var(--line); vertical-align: top; }
+td { overflow-wrap: anywhere; }
 tr:first-child td { border-top: 0; }
 td:first-child { color: var(--soft); width: 130px; padding-right: 16px; }
 """

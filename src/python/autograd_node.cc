@@ -104,7 +104,8 @@ PyObject* node_call(PyObject* self, PyObject* args, PyObject* kwargs) {
                    static_cast<int64_t>(i + 1), type_name(item));
     grads[static_cast<size_t>(i)] = tensor_of(item);
   }
-  const TensorList results = unlocked_if(true, [&] { return node.shown().apply(std::move(grads)); });
+  const TensorList results =
+      unlocked_if(true, [&] { return node.shown().apply(std::move(grads)); });
   PyRef tuple = PyRef::check(PyTuple_New(static_cast<Py_ssize_t>(results.size())));
   for (size_t i = 0; i < results.size(); i++)
     PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i),

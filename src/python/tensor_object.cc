@@ -215,7 +215,7 @@ void add_tensor_type(PyObject* module) {
   PyType_Spec spec = {"taeda.Tensor", sizeof(TensorObject), 0,
                       Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, slots.data()};
   tensor_type = add_type(module, "Tensor", &spec);
-  tensor_type->tp_name = "Tensor";  // in messages, as PyTorch's
+  tensor_type->tp_name = "Tensor";                   // in messages, as PyTorch's
   Py_SET_TYPE(tensor_type, make_metaclass(module));  // which each of its subclasses has too
   PyRef dict = PyRef::check(PyDescr_NewGetSet(tensor_type, &dict_property));
   check_status(PyDict_SetItemString(tensor_type->tp_dict, "__dict__", dict.get()));

@@ -1,4 +1,4 @@
-"""Linear's node becomes PyTorch's steps when a program looks at its graph; gradients stay the same."""
+"""Linear's node becomes PyTorch's steps when a program looks at its graph; gradients stay."""
 
 from __future__ import annotations
 
@@ -191,7 +191,7 @@ def test_released_steps_say_so_when_they_are_run_again() -> None:
         with pytest.raises(RuntimeError, match="second time"):
             result.sum().backward()
         node = result.grad_fn if case == "matrix" else result.grad_fn.next_functions[0][0]
-        with pytest.raises(RuntimeError, match="second time|already been freed"):
+        with pytest.raises(RuntimeError, match=r"second time|already been freed"):
             node._saved_mat1  # noqa: B018
 
 

@@ -1,6 +1,6 @@
 """What mypy and pyright say of programs that use taeda, and of programs with mistakes.
 
-pyright is the one that TAEDA_PYRIGHT names or, as its package brings all that it needs, basedpyright
+pyright is the one that TAEDA_PYRIGHT names or basedpyright, whose package brings all that it needs,
 by pyright's standard rules; mypy is the one of `make lint`.
 """
 

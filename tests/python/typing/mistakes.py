@@ -50,7 +50,7 @@ def train() -> float:
     nn.Linear(2, 2).weight.normall_()  # mistake
     nn.Embedding(3, 2).weight.data.fil_(0)  # mistake
     for parameter in nn.Linear(2, 2).parameters():
-        parameter.shpae  # mistake
+        parameter.reshpae(-1)  # mistake
     torch.compile(F.relu)(x, negative=3)  # mistake
     torch.func.vmap(torch.sin)(x).sine()  # mistake
     model.fourth + 1  # mistake

@@ -104,26 +104,28 @@ def _not_a_module(value: Any) -> TypeError:
     return error
 
 
+def _common_prefix(longer: list[str], shorter: list[str]) -> str:
+    """ "module." where each of `longer` is one of `shorter` behind it, else nothing."""
+    prefix = longer[0].partition(".")[0] + "."
+    return prefix if {key.removeprefix(prefix) for key in longer} == {*shorter} else ""
+
+
 def _prefix_fix(missing: list[str], unexpected: list[str]) -> str:
     """What to do where keys differ in a prefix only, as a wrapper of the model gives them."""
     if not missing or not unexpected:
         return ""
-    for given, wanted, other in ((unexpected, missing, "begin"), (missing, unexpected, "lack")):
-        prefix, dot, _ = given[0].partition(".")
-        if {key.removeprefix(prefix + dot) for key in given} == {*wanted}:
-            break
-    else:
-        return ""
-    if other == "begin":
+    if prefix := _common_prefix(unexpected, missing):
         return (
-            f"Fix: the keys given begin with '{prefix}.', of a wrapper such as DataParallel or "
-            f"torch.compile: {{k.removeprefix('{prefix}.'): v for k, v in state.items()}}, or save "
+            f"Fix: the keys given begin with '{prefix}', of a wrapper such as DataParallel or "
+            f"torch.compile: {{k.removeprefix('{prefix}'): v for k, v in state.items()}}, or save "
             f"the state of the model inside"
         )
-    return (
-        f"Fix: the keys given lack '{prefix}.', which the model's begin with: load into "
-        f"model.{prefix}, or {{'{prefix}.' + k: v for k, v in state.items()}}"
-    )
+    if prefix := _common_prefix(missing, unexpected):
+        return (
+            f"Fix: the keys given lack '{prefix}', which the model's begin with: load into "
+            f"model.{prefix[:-1]}, or {{'{prefix}' + k: v for k, v in state.items()}}"
+        )
+    return ""
 
 
 def _typename(value: Any) -> str:
