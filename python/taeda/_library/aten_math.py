@@ -14,10 +14,24 @@ def _(condition: Any, self: Any, other: Any) -> tuple:
     return aten.where.self, (condition, self, other), {}, None
 
 
+def _clamp(self: Any, *bounds: Any) -> tuple:
+    of_tensors = any(isinstance(bound, Tensor) for bound in bounds)
+    return (aten.clamp.Tensor if of_tensors else aten.clamp.default), (self, *bounds), {}, None
+
+
 @spells("clamp_between")
 def _(self: Any, low: Any, high: Any) -> tuple:
-    of_tensors = isinstance(low, Tensor) or isinstance(high, Tensor)
-    return (aten.clamp.Tensor if of_tensors else aten.clamp.default), (self, low, high), {}, None
+    return _clamp(self, low, high)
+
+
+@spells("clamp_below")
+def _(self: Any, low: Any) -> tuple:
+    return _clamp(self, low)
+
+
+@spells("clamp_above")
+def _(self: Any, high: Any) -> tuple:
+    return _clamp(self, None, high)
 
 
 # --- reductions ---
