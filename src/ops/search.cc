@@ -154,10 +154,32 @@ Tensor slices_at(const Tensor& self, const Tensor& rows, int64_t dim, const Tens
   return op::movedim(op::reshape(op::index_select(rows, 0, indices), sizes), {{0}}, {{dim}});
 }
 
+// uint16, uint32 and uint64, which no kernel sorts, as int64 in the same order, and back: half of
+// uint64 is added, modulo 2^64.
+Tensor ordered(const Tensor& x, DType from, DType to) {
+  const Tensor wide = dense(x, DType::kInt64);
+  if (from == DType::kUInt64 || to == DType::kUInt64) {
+    int64_t* const numbers = wide.data<int64_t>();
+    in_slices(wide.numel(), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; i++) numbers[i] ^= std::numeric_limits<int64_t>::min();
+    });
+  }
+  return to == DType::kInt64 ? wide : op::to_dtype(wide, to, false, {});
+}
+
 }  // namespace
 
-std::tuple<Tensor, Tensor, Tensor> _unique2(const Tensor& self, bool, bool return_inverse,
+std::tuple<Tensor, Tensor, Tensor> _unique2(const Tensor& self, bool sorted_, bool return_inverse,
                                             bool return_counts) {
+  const DType dtype = self.dtype();
+  const bool stored = is_storage_type(dtype);
+  TD_CHECK_AS(ErrorKind::kNotImplemented, !self.is_complex() && (!stored || is_integral(dtype)),
+              "\"_unique2\" not implemented for '{}'", scalar_type_name(dtype));
+  if (stored) {
+    const Tensor wide = ordered(self, dtype, DType::kInt64);
+    auto [values, inverse, counts] = _unique2(wide, sorted_, return_inverse, return_counts);
+    return {ordered(values, DType::kInt64, dtype), inverse, counts};
+  }
   const Tensor flat = op::reshape(self, {-1});
   if (auto counted = unique_by_counting(flat, return_inverse, return_counts)) {
     auto& [values, inverse, counts] = *counted;

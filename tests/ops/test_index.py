@@ -352,6 +352,28 @@ def test_a_target_that_overlaps_itself() -> None:
         x.index_put_((torch.tensor([0]),), torch.ones(1), accumulate=True)
 
 
+@pytest.mark.parametrize("bits", [16, 32, 64])
+@pytest.mark.parametrize("spread", [1, 7])
+def test_unique_of_larger_unsigned_integers(bits: int, spread: int) -> None:
+    """Near each other they are counted, else sorted; half of them have the sign's bit set."""
+    middle = 1 << (bits - 1)
+    numbers = np.random.default_rng(0).integers(-20, 20, (6, 10)) * spread ** (bits // 8)
+    x = (numbers.astype(object) + middle).astype(f"uint{bits}")
+    values, inverse, counts = torch.unique(
+        torch.from_numpy(x), return_inverse=True, return_counts=True
+    )
+    expected = np.unique(x, return_inverse=True, return_counts=True)
+    assert str(values.dtype) == f"torch.uint{bits}"
+    for found, truth in zip((values, inverse, counts), expected, strict=True):
+        assert np.array_equal(found.numpy(), truth.reshape(tuple(found.shape)))
+
+
+def test_unique_refuses_what_has_no_order() -> None:
+    for dtype in (torch.complex64, torch.float8_e4m3fn):
+        with pytest.raises(NotImplementedError, match="not implemented"):
+            torch.unique(torch.ones(3).to(dtype))
+
+
 def test_nonzero_and_unique() -> None:
     x = torch.from_numpy((RANDOM.random((5, 6, 7)) < 0.3).astype(np.float32))
     for t in (x, x.transpose(0, 2), x[:, ::2]):
