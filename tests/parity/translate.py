@@ -129,7 +129,10 @@ def _generator_restored() -> Iterator[None]:
 
 
 def _object(value: Any) -> Any:
-    """A module without parameters or a dataclass, made anew with the same attributes."""
+    """A module without parameters or a dataclass, made anew with the same attributes; the number of
+    an enumeration's member."""
+    if hasattr(value, "__int__"):
+        return int(value)
     cls = translate(type(value))
     if dataclasses.is_dataclass(value):
         names = [item.name for item in dataclasses.fields(value) if item.init]

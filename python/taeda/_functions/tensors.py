@@ -266,6 +266,31 @@ def _scaled_mm(
     return product.to(self.dtype if out_dtype is None else out_dtype)
 
 
+def _scaled_mm_v2(
+    self: Tensor,
+    mat2: Tensor,
+    scale_a: list[Tensor],
+    recipe_a: list[Any],
+    swizzle_a: list[Any],
+    scale_b: list[Tensor],
+    recipe_b: list[Any],
+    swizzle_b: list[Any],
+    bias: Tensor | None = None,
+    out_dtype: taeda.dtype | None = None,
+    contraction_dim: Sequence[int] = (),
+    use_fast_accum: bool = False,
+) -> Tensor:
+    """The same by lists of scales and of what they are of: 0 a matrix, 1 a row or column."""
+    for name, recipes in (("recipe_a", recipe_a), ("recipe_b", recipe_b)):
+        numbers = [int(getattr(recipe, "value", recipe)) for recipe in recipes]
+        if numbers not in ([0], [1]):
+            raise NotImplementedError(
+                f"_scaled_mm_v2: expected scales of matrices (0) or of rows and columns (1), got "
+                f"{name}={numbers}"
+            )
+    return _scaled_mm(self, mat2, scale_a[0], scale_b[0], bias, None, out_dtype, use_fast_accum)
+
+
 def _has_compatible_shallow_copy_type(input: Tensor, from_: Tensor) -> bool:
     """Whether a tensor can take the metadata of another in place, as ``x.data = y`` does: both are
     of one layout and kind of device."""

@@ -28,7 +28,7 @@ MODULES = {
         "_linalg_slogdet _linalg_solve_ex _make_dual _make_dual_copy _unpack_dual "
         "_mirror_autograd_meta_to _native_multi_head_attention _neg_view_copy _philox_key_fold_in "
         "_philox_key_split _philox_normal_ _philox_uniform_ _reshape_alias_copy _rowwise_prune "
-        "_scaled_grouped_mm _scaled_grouped_mm_v2 _scaled_mm_v2 _sobol_engine_draw "
+        "_scaled_grouped_mm _scaled_grouped_mm_v2 _sobol_engine_draw "
         "_sobol_engine_ff_ _sobol_engine_initialize_state_ _sobol_engine_scramble_ "
         "_sparse_broadcast_to _sparse_broadcast_to_copy _sparse_csr_prod _sparse_csr_sum "
         "_sparse_log_softmax_backward_data _sparse_softmax_backward_data _to_cpu "
