@@ -101,6 +101,14 @@ TEST(Gemm, LargeEnoughForTiles) {
   }
 }
 
+TEST(Gemm, LargeEnoughForTilesOfFloat64) {
+  const int64_t shapes[][3] = {{30, 1100, 400}, {150, 45, 800}, {13, 17, 97}, {400, 70, 90},
+                               {64, 64, 64},    {12, 16, 30},   {5, 520, 7}};
+  for (const auto& s : shapes)
+    for (int layout = 0; layout < 8; layout++)
+      check_product<double>(s[0], s[1], s[2], layout & 1, layout & 2, layout & 4, 1e-12);
+}
+
 TEST(Gemm, DotProducts) {  // A and B^T as they lie, whole blocks of four rows and the rest
   for (const int64_t few : {1, 3, 17, 40})
     for (int layout = 0; layout < 8; layout++)
@@ -157,23 +165,28 @@ TEST(Gemm, StridesWithoutUnit) {
   EXPECT_EQ(c, (std::vector<float>{3, 6, 7, 14}));
 }
 
-TEST(Gemm, LargeMatricesWithoutUnitStrides) {
+template <class T>
+void check_spread_matrices(double tolerance) {
   constexpr int64_t kSide = 60;
   std::mt19937 rng(3);
-  auto a = random_matrix<float>(kSide, 2 * kSide, false, 0, rng);
-  std::vector<float> c(2 * kSide * kSide);
+  auto a = random_matrix<T>(kSide, 2 * kSide, false, 0, rng);
+  std::vector<T> c(2 * kSide * kSide);
   const Matrix spread{a.data.data() + 1, kSide, kSide, 2 * kSide, 2};
   const Matrix out{c.data(), kSide, kSide, 2 * kSide, 2}, bias{c.data() + 1, kSide, kSide, 0, 2};
-  for (int64_t j = 0; j < kSide; j++) c[static_cast<size_t>(2 * j + 1)] = static_cast<float>(j);
-  gemm(DType::kFloat32, out, spread, transposed(spread), 1, 1, bias);
+  for (int64_t j = 0; j < kSide; j++) c[static_cast<size_t>(2 * j + 1)] = static_cast<T>(j);
+  gemm(kDTypeOf<T>, out, spread, transposed(spread), 1, 1, bias);
   for (int64_t i = 0; i < kSide; i++) {
     for (int64_t j = 0; j < kSide; j++) {
       double sum = static_cast<double>(j);
       for (int64_t p = 0; p < kSide; p++)
-        sum += double(at<float>(spread, i, p)) * double(at<float>(spread, j, p));
-      ASSERT_NEAR(at<float>(out, i, j), sum, 1e-4) << i << "," << j;
+        sum += double(at<T>(spread, i, p)) * double(at<T>(spread, j, p));
+      ASSERT_NEAR(at<T>(out, i, j), sum, tolerance) << i << "," << j;
     }
   }
+}
+TEST(Gemm, LargeMatricesWithoutUnitStrides) {
+  check_spread_matrices<float>(1e-4);
+  check_spread_matrices<double>(1e-12);
 }
 
 template <class T>
@@ -193,6 +206,8 @@ void check_threads(int64_t m, int64_t n, int64_t k) {
 TEST(Gemm, SameBitsForAnyNumberOfThreads) {
   check_threads<float>(333, 401, 257);
   check_threads<float>(40, 401, 257);
+  check_threads<double>(333, 401, 257);
+  check_threads<double>(40, 601, 700);
   check_threads<BFloat16>(333, 1101, 257);
   check_threads<BFloat16>(17, 1101, 257);
 }

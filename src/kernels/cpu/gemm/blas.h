@@ -1,5 +1,4 @@
-// OpenBLAS, opened when first needed: double precision and complex products, small single-precision
-// ones, LAPACK.
+// OpenBLAS, opened when first needed: complex products, small real ones, LAPACK.
 //
 // It is the build of the PyPI package scipy-openblas32 (names start with scipy_, 32-bit integers)
 // and runs each call on the calling thread: taeda's own pool splits the work. Calls from several

@@ -10,6 +10,7 @@
 #include "base/parallel.h"
 #include "core/with_dtype.h"
 #include "kernels/cpu/gemm/blas.h"
+#include "kernels/cpu/gemm/dgemm.h"
 #include "kernels/cpu/gemm/gemm_onednn.h"
 #include "kernels/cpu/gemm/gemv.h"
 #include "kernels/cpu/gemm/sgemm.h"
@@ -26,6 +27,9 @@ namespace {
 constexpr int64_t kSmallProduct = 48 * 48 * 48;
 // Below this many calling OpenBLAS does.
 constexpr int64_t kTinyProduct = 16 * 16 * 16;
+// OpenBLAS's kernels for small products of f64 pack nothing; they want matrices that
+// all lie row by row, or column by column.
+constexpr int64_t kSmallDouble = 100 * 100 * 100;
 // A product with few columns is bound by reading the matrix, which packing it would do twice.
 constexpr int64_t kFewColumns = 16;
 // BLAS counts in 32 bits.
@@ -290,16 +294,39 @@ void fill_from(const Typed<T>& c, const Typed<T>& d) {
   }
 }
 
-// f32 products that are worth packing go to sgemm, whatever their strides. False for the others.
+// Real products that are worth packing go to sgemm or dgemm, whatever their strides. False for the
+// others.
 template <class T>
 bool try_packed(const Typed<T>& c, const Typed<T>& a, const Typed<T>& b, T alpha, T beta,
                 const Typed<T>& d, bool parallel) {
-  if constexpr (std::is_same_v<T, float>) {
+  if constexpr (std::is_floating_point_v<T>) {
     const int64_t m = c.rows, n = c.cols, k = a.cols;
-    if (m <= 1 || n <= 1 || static_cast<double>(m) * n * k <= kSmallProduct) return false;
-    sgemm({m, n, k, c.data, c.row_stride, c.col_stride, a.data, a.row_stride, a.col_stride, b.data,
-           b.row_stride, b.col_stride, alpha, beta, d.data, d.row_stride, d.col_stride},
-          parallel);
+    const bool rows_lie = (row_major(c) && row_major(a) && row_major(b)) ||
+                          (row_major(flipped(c)) && row_major(flipped(a)) && row_major(flipped(b)));
+    const int64_t small = sizeof(T) == 4 ? kSmallProduct : rows_lie ? kSmallDouble : kTinyProduct;
+    if (m <= 1 || n <= 1 || static_cast<double>(m) * n * k <= static_cast<double>(small))
+      return false;
+    const PackedGemm<T> p{m,
+                          n,
+                          k,
+                          c.data,
+                          c.row_stride,
+                          c.col_stride,
+                          a.data,
+                          a.row_stride,
+                          a.col_stride,
+                          b.data,
+                          b.row_stride,
+                          b.col_stride,
+                          alpha,
+                          beta,
+                          d.data,
+                          d.row_stride,
+                          d.col_stride};
+    if constexpr (sizeof(T) == 4)
+      sgemm(p, parallel);
+    else
+      dgemm(p, parallel);
     return true;
   } else {
     return false;

@@ -1,10 +1,11 @@
 // Matrix products on strided memory: C = alpha A B + beta D, where D is C itself unless another
 // matrix is given.
 //
-// f32 goes to sgemm.h (small products to small_gemm.h or OpenBLAS), f64 and complex to OpenBLAS,
-// bf16 to oneDNN (gemm_onednn.h) where the CPU multiplies bf16; otherwise it is, like f16, computed
-// in f32. Both are rounded once. Integers wrap around. With beta = 0 D is not read. Either stride
-// of A, B and C may be the long one; matrices without a unit stride are packed first.
+// f32 goes to sgemm.h (small products to small_gemm.h or OpenBLAS), f64 to dgemm.h (small products
+// to OpenBLAS), complex to OpenBLAS, bf16 to oneDNN (gemm_onednn.h) where the CPU multiplies bf16;
+// otherwise it is, like f16, computed in f32. Both are rounded once. Integers wrap around. With
+// beta = 0 D is not read. Either stride of A, B and C may be the long one; matrices without a unit
+// stride are packed first.
 #pragma once
 
 #include "kernels/view.h"

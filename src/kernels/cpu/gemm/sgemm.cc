@@ -4,6 +4,7 @@
 
 #include "base/interrupt.h"
 #include "base/parallel.h"
+#include "kernels/cpu/gemm/gemm_tasks.h"
 #include "kernels/cpu/simd/scratch.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -27,10 +28,7 @@ constexpr int64_t kBlockColumns = 1024;
 constexpr int64_t kStripRows = 8 * kTileRows;
 constexpr int64_t kShort = 96;  // a k with which writing C takes longer than reading A and B
 constexpr int64_t kLargeOperand = int64_t{1} << 20;  // more than the second-level cache holds
-constexpr int64_t kFewRows = 128;                // with which packing B is a large part of the work
-constexpr int64_t kTaskWork = int64_t{1} << 20;  // multiplications that are worth a task
-
-int64_t blocks_of(int64_t n, int64_t size) { return (n + size - 1) / size; }
+constexpr int64_t kFewRows = 128;  // with which packing B is a large part of the work
 
 #if HWY_TARGET != HWY_SCALAR
 // The blocks of four lanes of x, `step` elements apart.
@@ -390,24 +388,11 @@ void for_range(bool parallel, int64_t n, int64_t grain, const F& f) {
 
 // The tasks of a block: strips of rows, and where these are few, of columns too.
 void multiply_parts(const Block& block, bool parallel) {
-  const int64_t m = block.p.m, panels = blocks_of(block.columns, kPanel);
-  if (!parallel) return multiply_block(block, 0, m, 0, panels);
-  constexpr int64_t kEnough = 8;
-  const int64_t strips = blocks_of(m, kTileRows);
-  const int64_t strip_work = kTileRows * block.columns * block.k;
-  const int64_t task_strips =
-      std::max(blocks_of(strips, kEnough), blocks_of(kTaskWork, strip_work));
-  const int64_t down = blocks_of(strips, task_strips);
-  const int64_t wanted =
-      std::clamp<int64_t>(strip_work * strips / down / kTaskWork, 1, blocks_of(kEnough, down));
-  const int64_t task_panels = blocks_of(panels, wanted), across = blocks_of(panels, task_panels);
-  parallel_for(0, down * across, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; i++) {
-      const int64_t row = i / across * task_strips * kTileRows, panel = i % across * task_panels;
-      multiply_block(block, row, std::min(m, row + task_strips * kTileRows), panel,
-                     std::min(panels, panel + task_panels));
-    }
-  });
+  for_parts(parallel, block.p.m, kTileRows, blocks_of(block.columns, kPanel),
+            kTileRows * block.columns * block.k,
+            [&](int64_t row, int64_t row_end, int64_t panel, int64_t panel_end) {
+              multiply_block(block, row, row_end, panel, panel_end);
+            });
 }
 
 void multiply(const Sgemm& p, bool parallel) {

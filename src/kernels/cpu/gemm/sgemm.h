@@ -12,19 +12,21 @@
 
 namespace taeda::cpu {
 
-struct Sgemm {
+template <class T>
+struct PackedGemm {
   int64_t m, n, k;
-  float* c;
+  T* c;
   int64_t c_row, c_col;
-  const float* a;
+  const T* a;
   int64_t a_row, a_col;
-  const float* b;
+  const T* b;
   int64_t b_row, b_col;
-  float alpha = 1;
-  float beta = 0;
-  const float* d = nullptr;
+  T alpha = 1;
+  T beta = 0;
+  const T* d = nullptr;
   int64_t d_row = 0, d_col = 1;
 };
+using Sgemm = PackedGemm<float>;
 
 // On the calling thread, or on the pool.
 void sgemm(const Sgemm& p, bool parallel);
