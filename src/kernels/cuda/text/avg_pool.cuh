@@ -1,7 +1,7 @@
 // Average pooling over windows of row-major planes, and its gradient.
 //
-//   y_o = sum over window o of x / divisor_o      gx_i = sum over the windows o that hold i of gy_o
-//   / divisor_o
+//   y_o = sum over window o of x / divisor_o
+//   gx_i = sum over the windows o that hold i of gy_o / divisor_o
 //
 // A thread has one element of what is written; sums are in the CPU's order. About one pass over
 // inputs and results.

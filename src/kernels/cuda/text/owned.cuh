@@ -5,8 +5,7 @@
 
 namespace taeda::device {
 
-// to[index] += value for each lane in turn; a negative index adds nothing. All lanes of a warp
-// call.
+// to[index] += value for each lane in turn; a negative index adds nothing. A whole warp calls.
 template <class S, class T>
 TD_FN void add_owned(S* to, int64_t index, T value) {
   const uint32_t lane = threadIdx.x % 32;

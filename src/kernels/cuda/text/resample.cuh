@@ -2,8 +2,8 @@
 // product times x (kernels/resample_taps.h); gx_i = sum over the results whose taps hold i.
 //
 // A thread has one element of what is written. Taps are worked out where they are wanted, so
-// nothing but x is read. As the taps of results lie in order, those that hold an input are found by
-// bisection.
+// nothing but x is read, each element by a few threads and mostly from a cache. As the taps of
+// results lie in order, those that hold an input are found by bisection.
 #pragma once
 #include "kernels/cuda/text/convert.cuh"
 #include "kernels/cuda/text/place.cuh"

@@ -1,11 +1,12 @@
 // logcumsumexp, and what gradients and tangents of it and of cumprod are made of.
 //
 //   recurrence: s_i = c_i s_{i-1} + b_i, with c_i made of elements i - 1 and i of the last operand
-//   products:   y_i = y_i prod_{j < i} x_j            tangent: s_i = sum_{j <= i} t_j prod_{k <= i,
-//   k != j} x_k
+//   products:   y_i = y_i prod_{j < i} x_j
+//   tangent:    s_i = sum_{j <= i} t_j prod_{k <= i, k != j} x_k
 //
 // A step of each is a map, and maps are composed by a scan (scan.cuh): s -> c s + b for the
 // recurrence, products of dual numbers for the tangent. Complex rows are gone along by one thread.
+// Operands are read once, but for neighbours from a cache, and results written once.
 #pragma once
 #include "kernels/cuda/text/scan.cuh"
 #include "kernels/log_add_exp.h"
