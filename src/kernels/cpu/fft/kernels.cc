@@ -64,7 +64,7 @@ void step_down(const FftMatrix<T>& matrix, const T* in, T* panel, T* transposed,
     if (backward)
       run_passes(matrix.down, SourceRows<T, false>(first, 2 * n2, true), rows, rows);
     else
-      run_passes(matrix.down, SourceRows<T, true>(first, 2 * n2, false), rows, rows);
+      run_passes(matrix.down, SourceRows<T, kHasPlain>(first, 2 * n2, false), rows, rows);
     if (matrix.start.empty())
       transpose_panel<T, true>(matrix, panel, transposed, b, column);
     else
@@ -84,7 +84,7 @@ void step_across(const FftMatrix<T>& matrix, T* transposed, T* out, T scale, boo
     if (backward || scale != 1)
       run_passes(matrix.across, rows, rows, ResultRows<T, false>(to, 2 * n1, backward, scale));
     else
-      run_passes(matrix.across, rows, rows, ResultRows<T, true>(to, 2 * n1, false, scale));
+      run_passes(matrix.across, rows, rows, ResultRows<T, kHasPlain>(to, 2 * n1, false, scale));
   }
 }
 

@@ -22,7 +22,7 @@ class LanesRun {
   void run() {
     const FftColumns<T>& columns = *w_.columns;
     if (w_.neighbours && w_.kind == FftKind::kComplex && !columns.passes.empty()) {
-      !w_.backward&& w_.scale == 1 ? run_neighbours<true>() : run_neighbours<false>();
+      !w_.backward&& w_.scale == 1 ? run_neighbours<kHasPlain>() : run_neighbours<false>();
       return;
     }
     load_all();

@@ -58,6 +58,9 @@ struct PanelRows {
   }
 };
 
+// Whether kPlain rows are compiled besides the others: not for processors without vectors.
+constexpr bool kHasPlain = HWY_TARGET != HWY_SCALAR;
+
 // Rows of complex numbers in memory, `row` numbers of T apart, and rows that results go to. kPlain:
 // as they are, for the forward transform without a scale.
 template <class T, bool kPlain>
