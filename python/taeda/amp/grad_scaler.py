@@ -168,7 +168,8 @@ class GradScaler:
             self.unscale_(optimizer)
         result = None
         if getattr(optimizer, "_step_supports_amp_scaling", False):
-            optimizer.found_inf = sum(state["found_inf_per_device"].values())
+            found, device = state["found_inf_per_device"], self._used_scale("step").device
+            optimizer.found_inf = sum(value.to(device) for value in found.values())
             try:
                 result = optimizer.step(*args, **kwargs)
             finally:
