@@ -119,8 +119,7 @@ class Op:
     # the backward node's name where it is not the operator's, with or without 'Backward' and number;
     # an `expr` with one, or with `grad`, is recorded as one step (without `grad`, backward repeats it)
     node: str = key("")
-    # name -> condition: another name where it holds, as of PyTorch's overloads that this stands for
-    node_where: dict[str, str] = key({})
+    node_where: dict[str, str] = key({})  # name -> condition: the name where it holds
     steps: str = key("")  # the node's base in autograd/steps.h, where it is several of PyTorch's
     saved_as: dict[str, str] = key({})  # PyTorch's names of what the node keeps: _saved_result1
     variants: list[str] = key([])  # which of inplace and out exist
@@ -134,10 +133,8 @@ class Op:
     # tensor arguments for which Python may give a number; 'some': any but not all, 'all': any
     numbers: str | list[str] = key([])
     contiguous: list[str] = key([])  # tensor arguments that the kernel wants row-major
-    # those whose matrices it takes row- or column-major, the batch without gaps; and results whose
-    # matrices are column-major, as LAPACK's routines leave them
-    matrices: list[str] = key([])
-    column_major: list[str] = key([])
+    matrices: list[str] = key([])  # those it takes row- or column-major, the batch without gaps
+    column_major: list[str] = key([])  # results whose matrices are, as LAPACK's routines leave them
     strides: dict[str, str] = key({})  # of those results of a kernel that are laid out otherwise
     # how out= may overlap arguments: 'exact', as one of them but not in part; 'none', not at all
     overlap: str = key("", ("", "exact", "none"))
