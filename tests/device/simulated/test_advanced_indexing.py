@@ -62,6 +62,68 @@ def test_reads_of_many_rows_and_of_wide_ones():
         agree(lambda x, i: x[i], values("float32", sizes), indices((count,), sizes[0]))
 
 
+def test_rows_move_by_as_many_elements_as_lie_side_by_side():
+    for dtype in ("uint8", "float16", "float32", "float64", "complex128"):
+        for width in (16, 12, 6, 5):
+            for shift in (0, 1, 4):
+
+                def row(x, w=width, s=shift):
+                    return x[..., s : s + w]
+
+                def put(x, v, w=width, s=shift):
+                    y = x.clone()
+                    i = taeda.tensor([4, 1], device=x.device)
+                    y[..., s : s + w].index_put_((i,), v)
+                    y[..., s : s + w].index_put_((i[:1] - 4, i[1:]), v[0, 0])
+                    return y
+
+                x, v = values(dtype, (5, 3, width + 4)), values(dtype, (2, 3, width), 1)
+                what, i = f"{dtype} {width} {shift}", indices((4,), 5)
+                agree(lambda x, i, r=row: r(x)[i], x, i, what=what)
+                agree(lambda x, i, r=row: r(x)[:, i % 3], x, i, what=what)
+                agree(put, x, v, what=what)
+
+
+def at(x, numbers):
+    return taeda.tensor(numbers, device=x.device)
+
+
+VIEWS = {
+    "every second": lambda x: x[::2, :, 1::2],
+    "repeated": lambda x: x[:, :1, :4].expand(-1, 3, -1),
+    "overlapping": lambda x: x.as_strided((4, 3, 4), (4, 2, 1), 3),
+    "permuted": lambda x: x[1:, :, 2:].permute(2, 0, 1),
+}
+OF_VIEWS = {
+    "flip": lambda x: x.flip(0, 2), "tril": lambda x: x.tril(), "triu": lambda x: x.triu(1),
+    "pad": lambda x: taeda.nn.functional.pad(x, (1, 2, -1, 0), value=1),
+    "reflect": lambda x: taeda.nn.functional.pad(x, (1, 2), mode="reflect"),
+    "rows": lambda x: x[at(x, [1, -1])], "mask": lambda x: x[x > 0],
+    "columns": lambda x: x[:, at(x, [1, 1, 0]), 1],
+    "nonzero": lambda x: (x > 0).nonzero(), "view's nonzero": lambda x: x.nonzero(),
+    "take": lambda x: x.take(at(x, [[5, -1], [0, 9]])),
+    "masked_select": lambda x: x.masked_select(x[0] > 0), "median": lambda x: x.median(1)[0],
+    "kthvalue": lambda x: x.kthvalue(2, 0)[0], "mode": lambda x: x.mode(2),
+    "unique": lambda x: x.unique(return_inverse=True, return_counts=True),
+    "unique rows": lambda x: x.unique(dim=1, return_counts=True),
+    "runs": lambda x: x.unique_consecutive(return_counts=True),
+    "histc": lambda x: x.double().histc(5, -3, 3), "isin": lambda x: taeda.isin(x, x[0, 0]),
+    "searchsorted": lambda x: taeda.searchsorted(x[0, 0].sort()[0], x),
+    "reduce": lambda x: x.scatter_reduce(0, (x[:2] > 0).long(), x, "amax"),
+    "scatter": lambda x: taeda.zeros_like(x).masked_scatter_(x > 0, x),
+    "put": lambda x: taeda.zeros(20, device=x.device, dtype=x.dtype).index_put_(
+        ((x[0] > 0).long(),), x[1], True),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("name", OF_VIEWS)
+def test_operators_on_views_of_a_devices_memory(name, view):
+    for dtype in ("float32", "int64", "bfloat16", "uint8"):
+        x = values(dtype, (6, 3, 8))
+        agree(lambda x: OF_VIEWS[name](VIEWS[view](x)), x, what=dtype)
+
+
 def test_more_index_tensors_than_a_kernel_takes():
     x = values("float32", (2, 3, 2, 3, 2, 3))
     given = [indices((4,), n, k) for k, n in enumerate(x.shape)]
