@@ -57,7 +57,7 @@ void masked_scatter(const View& self, const View& mask, const View& source) {
     plan.add(source.sizes[d], {from.view.strides[d] * item_size(source.dtype)});
   flags.args.source = plan.walk();
   flags.args.available = static_cast<uint64_t>(source.numel);
-  flags.args.message = {"Number of elements of source < number of ones in mask", 0,
+  flags.args.message = {"masked_scatter_: Number of elements of source < number of ones in mask", 0,
                         static_cast<int32_t>(ErrorKind::kRuntime)};
   flags.run("compact_scatter", mover(self.dtype), from.view, true);
 }

@@ -17,29 +17,39 @@ void write(const Indices& what, const View& values, bool accumulate) {
     index_move(what, values, true);
 }
 
-Indices flat(const View& self, const View& index) {
-  return {self, {&index, 1},
-          0,    self.ndim(),
-          true, false,
-          true, "out of range: tried to access index {} on a tensor of {} elements."};
+// One index tensor for each dimension from `first` on.
+Indices by_dims(const View& self, int64_t first, Span<const View> indices, const char* message) {
+  const auto dims = static_cast<int64_t>(indices.size());
+  return {self, indices, first, dims, false, false, true, message};
+}
+Indices flat(const View& self, const View& index, const char* message) {
+  return {self, {&index, 1}, 0, self.ndim(), true, false, true, message};
 }
 
 }  // namespace
 
 void index_read(const View& out, const View& self, int64_t first, Span<const View> indices) {
-  index_move({self, indices, first, static_cast<int64_t>(indices.size())}, out, false);
+  constexpr const char* kMessage =
+      "index(): index {} is out of bounds for dimension {} with size {}";
+  index_move(by_dims(self, first, indices, kMessage), out, false);
 }
 void index_write(const View& self, const View& values, int64_t first, Span<const View> indices,
                  bool accumulate) {
-  write({self, indices, first, static_cast<int64_t>(indices.size())}, values, accumulate);
+  constexpr const char* kMessage =
+      "index_put_(): index {} is out of bounds for dimension {} with size {}";
+  write(by_dims(self, first, indices, kMessage), values, accumulate);
 }
 
 void take(const View& out, const View& self, const View& index) {
-  index_move(flat(self, index), out, false);
+  constexpr const char* kMessage =
+      "take(): out of range: tried to access index {} on a tensor of {} elements.";
+  index_move(flat(self, index, kMessage), out, false);
 }
 void put(const View& self, const View& index, const View& source, bool accumulate) {
+  constexpr const char* kMessage =
+      "put_(): out of range: tried to access index {} on a tensor of {} elements.";
   cpu::check_writable(self);
-  write(flat(self, index), Reshaped(source, index.sizes).view, accumulate);
+  write(flat(self, index, kMessage), Reshaped(source, index.sizes).view, accumulate);
 }
 
 }  // namespace taeda::cuda

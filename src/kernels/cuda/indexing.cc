@@ -21,7 +21,7 @@ void index_move(const Indices& what, const View& other, bool to_self) {
   }
   device::IndexingArgs args = indexing_arguments(what, 0);
   IndexingPlan plan;
-  const int64_t bytes = item_size(self.dtype);
+  const int64_t bytes = item_size(self.dtype), together = elements_together(what, other);
   for (int64_t d = 0; d < other.ndim(); d++) {
     const auto i = static_cast<size_t>(d);
     const int64_t stride = other.strides[i] * bytes, position = d - what.first;
@@ -30,15 +30,16 @@ void index_move(const Indices& what, const View& other, bool to_self) {
       continue;
     }
     const auto at = static_cast<size_t>(position < 0 ? d : d - index.ndim() + what.dims);
-    plan.add(other.sizes[i], {stride, self.strides[at] * bytes, 0, 0, 0, 0});
+    const int64_t n = d + 1 == other.ndim() ? together : 1;
+    plan.add(other.sizes[i] / n, {stride * n, self.strides[at] * bytes * n, 0, 0, 0, 0});
   }
   args.walk = plan.walk();
   args.other = static_cast<char*>(other.data);
   SmallVector<Access, 8> touched{access(self, to_self), access(other, !to_self)};
   for (const View& v : what.indices) touched.push_back(access(v, false));
   const std::string_view kernel = to_self ? "index_write" : "index_read";
-  launch(self.device.index, kernel_name(kernel, mover(self.dtype), "_any"), other.numel, &args,
-         touched);
+  launch(self.device.index, kernel_name(kernel, mover(together * bytes), "_any"),
+         other.numel / together, &args, touched);
 }
 
 void index_offsets(const Indices& what, int64_t* offsets, int64_t* numbers,

@@ -29,6 +29,9 @@ using IndexingPlan = WalkPlan<2 + device::kIndices>;
 void add_position(IndexingPlan& plan, const Indices& what, size_t begin, size_t d,
                   int64_t other_stride);
 
+// How many elements lie side by side in both tensors wherever an index leads, and move as one.
+int64_t elements_together(const Indices& what, const View& other);
+
 // other[before][indices][behind] = self at the indices, or the other way.
 void index_move(const Indices& what, const View& other, bool to_self);
 // The offsets in bytes that indices stand for, in row-major order, -1 for one that is out of

@@ -1,4 +1,6 @@
 // The arguments of text/indexing.cuh.
+#include <algorithm>
+
 #include "kernels/cuda/indexing.h"
 #include "kernels/cuda/kernel_name.h"
 
@@ -40,6 +42,24 @@ void add_position(IndexingPlan& plan, const Indices& what, size_t begin, size_t 
     strides[2 + k] = index.strides[d] * item_size(index.dtype);
   }
   plan.add(what.indices[begin].sizes[d], strides);
+}
+
+int64_t elements_together(const Indices& what, const View& other) {
+  const View& self = what.self;
+  if (other.ndim() == 0 || what.first + what.dims >= self.ndim()) return 1;
+  if (self.strides.back() != 1 || other.strides.back() != 1) return 1;
+  for (int64_t n = 16 / item_size(self.dtype); n > 1; n /= 2) {
+    const auto whole = [n](int64_t count) { return count % n == 0; };
+    const int64_t bytes = n * item_size(self.dtype);
+    const auto aligned = [bytes](const View& v) {
+      return reinterpret_cast<uintptr_t>(v.data) % static_cast<uintptr_t>(bytes) == 0;
+    };
+    if (aligned(self) && aligned(other) && whole(other.sizes.back()) &&
+        std::all_of(self.strides.begin(), self.strides.end() - 1, whole) &&
+        std::all_of(other.strides.begin(), other.strides.end() - 1, whole))
+      return n;
+  }
+  return 1;
 }
 
 }  // namespace taeda::cuda
