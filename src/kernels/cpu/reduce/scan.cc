@@ -149,6 +149,27 @@ struct Multiply<float> {
   double total = 1;
   float operator()(float x) { return static_cast<float>(total *= x); }
 };
+// Of floats the exponentials, less the largest one's logarithm, are added up in double: sums of
+// float's precision even next to 1, and no step waits for the logarithm of the one before.
+template <class T>
+struct SumExponentials : LogAddExp<T> {};
+template <>
+struct SumExponentials<float> {
+  static constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  float largest = -kInfinity, result = -kInfinity;
+  double sum = 0;
+  float operator()(float x) {
+    if (x == -kInfinity) return result;
+    if (x > largest) {
+      sum = sum * std::exp(static_cast<double>(largest) - x) + 1;
+      largest = x;
+    } else if (largest < kInfinity || std::isnan(x)) {
+      sum += std::exp(static_cast<double>(x) - largest);
+    }
+    return result = static_cast<float>(largest + std::log(sum));
+  }
+};
+
 // Blocks of a lane pass through L1 in the compute type; lanes that lie side by side in memory are
 // scanned together, a row of them at a time.
 template <class T, template <class> class Op>
@@ -404,7 +425,7 @@ void cumprod(const View& out, const View& self, int64_t dim, OptDType) {
 }
 void logcumsumexp(const View& out, const View& self, int64_t dim) {
   with_dtype<WideInexact>(compute_type(self.dtype),
-                          [&]<class T>(T) { scan<T, LogAddExp>(out, self, dim); });
+                          [&]<class T>(T) { scan<T, SumExponentials>(out, self, dim); });
 }
 void cummax(const View& values, const View& indices, const View& self, int64_t dim) {
   scan_extreme<true>(values, indices, self, dim);
