@@ -78,3 +78,17 @@ def test_forward_mode_of_grid_sample_is_that_of_positions():
             x, forward_ad.make_dual(grid, tangent), align_corners=True
         )
         assert forward_ad.unpack_dual(y).tangent.item() == pytest.approx(1.5)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("reduce", [torch.scatter_reduce, torch.index_reduce])
+def test_second_derivatives_of_products_cancel_in_half_precision(reduce, dtype):
+    """A product of one number is that number, whose second derivative is 0."""
+    generator = np.random.default_rng(3)
+    y = torch.tensor(generator.uniform(1, 9, 64)).to(dtype).requires_grad_()
+    index = torch.arange(64)
+    product = reduce(torch.zeros(64, dtype=dtype), 0, index, y, "prod", include_self=False)
+    weights = torch.tensor(generator.uniform(1, 9, 64)).to(dtype)
+    (first,) = torch.autograd.grad(product, y, weights, create_graph=True)
+    (second,) = torch.autograd.grad((first * weights).sum(), y)
+    assert second.abs().max().item() < 1e-3
