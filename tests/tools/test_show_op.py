@@ -50,7 +50,6 @@ def test_unknown():
         ("gelu", "gelu on cuda: native"),
         ("nonzero", "nonzero on cuda: native"),
         ("_linalg_inv", "_linalg_inv on cuda: fallback (no kernel lapack_inverse)"),
-        ("_add_one_", "_add_one_ on cuda: fallback (its body works on the host)"),
         ("transpose", "transpose on cuda: native"),
     ],
 )
