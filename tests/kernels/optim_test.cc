@@ -101,7 +101,10 @@ TYPED_TEST(FusedStep, Adam) {
     o.decoupled = variant & 1;
     o.weight_decay = variant & 2 ? 0.1 : 0;
     o.amsgrad = variant & 4;
-    const std::vector<double> steps = {1, 2, 3, 4, 100};
+    std::vector<double> steps = {1, 2, 3, 4, 100};
+    std::vector<View> counters;
+    for (double& step : steps)
+      counters.push_back({&step, DType::kFloat64, {}, {}, 1, true, DeviceType::kCPU});
     auto wp = p.flat(), wm = m.flat(), wv = v.flat(), wx = x.flat();
     const auto wg = g.flat();
     size_t i = 0;
@@ -120,7 +123,7 @@ TYPED_TEST(FusedStep, Adam) {
       }
     }
     cpu::fused_adam(p.views, g.views, m.views, v.views,
-                    o.amsgrad ? cpu::Views(x.views) : cpu::Views(), steps, o);
+                    o.amsgrad ? cpu::Views(x.views) : cpu::Views(), counters, o);
     expect_near(p, wp, "param");
     expect_near(m, wm, "average");
     expect_near(v, wv, "square");
