@@ -20,7 +20,7 @@ def docstring(owner: str, name: str, calls: list[Call]) -> str:
     """Signatures, then the text of the first entry that has one; taeda._foreach has none."""
     if owner == "foreach":
         return ""
-    lines = [signature_text(name, call) for call in shown(calls)]
+    lines = [signature_text(name, call, owner) for call in shown(calls)]
     doc = next((f"\n\n{c.op.doc.strip()}" for c in calls if c.op.doc), "")
     doc = f"\n\nIn-place version of {name[:-1]}." if calls[0].inplace else doc
     parts = [f"{own_name((owner, name))}({parameters(owner, calls)})\n--\n", *lines]
@@ -30,9 +30,7 @@ def docstring(owner: str, name: str, calls: list[Call]) -> str:
 def parameters(owner: str, calls: list[Call]) -> str:
     """What inspect.signature reads from the start of a docstring, which Python takes off again: of
     several overloads the one that has most parameters, with what the others have besides."""
-    # PyTorch's nn.functional is written in Python and has no `out`.
-    in_python = owner == "nn.functional"
-    rows = [call.op.sig.args if in_python else call.arguments for call in shown(calls)]
+    rows = [_arguments(owner, call) for call in shown(calls)]
     common = set.intersection(*({a.name for a in row} for row in rows))
     chosen = max(rows, key=len)
     others = {a.name: a for row in rows for a in row if a.name not in {b.name for b in chosen}}
@@ -74,11 +72,15 @@ def starred(
     return parts if first is None else [*parts[:first], "*", *parts[first:]]
 
 
-def signature_text(name: str, call: Call) -> str:
+def _arguments(owner: str, call: Call) -> list[Argument]:  # PyTorch's nn.functional has no `out`
+    return call.op.sig.args if owner == "nn.functional" else call.arguments
+
+
+def signature_text(name: str, call: Call, owner: str = "") -> str:
     """``add(input: Tensor, other: Tensor | Number, *, alpha: Number = 1, ...) -> Tensor``."""
-    parts = [_parameter(call.op, a) for a in call.arguments]
-    sizes = spread(call.arguments, method=False)
-    parts = starred(parts, call.arguments, sizes, ": int | Sequence[int]")
+    args = _arguments(owner, call)
+    parts = [_parameter(call.op, a) for a in args]
+    parts = starred(parts, args, spread(args, method=False), ": int | Sequence[int]")
     return f"{name}({', '.join(parts)}) -> {returned(call)}"
 
 

@@ -4,8 +4,9 @@ step of the build.
     make_definitions.py --out FILE
 
 `taeda._decomp` runs them where a program asks what an operator is made of. A call of an operator
-becomes ``call("aten::NAME", ...)``, a method ``method(x, "NAME", ...)``: both are of
-`taeda._decomp.language`, as are the constants and ``rules``.
+becomes ``call("NAME", ...)``, "taeda::NAME" where it is not of aten; a method becomes
+``method(x, "NAME", ...)``. Both are of `taeda._decomp.language`, as are the constants and
+``rules``. Of the types only those of dimensions stand there, which alone change what is read.
 """
 
 from __future__ import annotations
@@ -59,7 +60,8 @@ def _function(op: Op, table: Table) -> str:
     last = function.body[-1]
     if len(function.body) == 1 and isinstance(last, ast.Expr):
         function.body[-1] = ast.Return(last.value)
-    args = [ast.arg(a.name, ast.Constant(a.type)) for a in op.sig.args]
+    dims = {a.name: ast.Constant(a.type) for a in op.sig.args if a.type.startswith("dim")}
+    args = [ast.arg(a.name, dims.get(a.name)) for a in op.sig.args]
     function.args.args = args
     local = {a.name for a in op.sig.args}
     local |= {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and _is_stored(n)}
@@ -98,10 +100,10 @@ class _Calls(ast.NodeTransformer):
         return node
 
     def _record(self, name: str) -> str:
-        """ "aten::NAME" where the table has one operator of the name; else the name itself."""
+        """The name, "taeda::NAME" for what is not of aten; several have "|" between them."""
         functional = self.table.by_name.get(name) or self.table.by_name.get(name.removesuffix("_"))
         spaces = sorted({records.namespace(op) for op in functional or []})
-        return "|".join(f"{space}::{name}" for space in spaces) or name
+        return name if spaces in ([], ["aten"]) else "|".join(f"{s}::{name}" for s in spaces)
 
 
 def main() -> int:

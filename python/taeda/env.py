@@ -86,6 +86,29 @@ def loaded_libraries() -> list[str]:
     return sorted(found)
 
 
+def library_version(path: str) -> str:
+    """What oneDNN and OpenBLAS say that they are, " (oneDNN 3.7.1)"; "" of other libraries."""
+    import ctypes
+
+    class Version(ctypes.Structure):
+        _fields_ = [(name, ctypes.c_int) for name in ("major", "minor", "patch")]
+
+    if not any(word in os.path.basename(path) for word in ("dnnl", "openblas")):
+        return ""
+    library = ctypes.CDLL(path)  # it is loaded already
+    if hasattr(library, "dnnl_version"):
+        library.dnnl_version.restype = ctypes.POINTER(Version)
+        found = library.dnnl_version().contents
+        return f" (oneDNN {found.major}.{found.minor}.{found.patch})"
+    config = "openblas_get_config"
+    for name in (f"scipy_{config}", f"scipy_{config}64_", config):
+        if hasattr(library, name):
+            ask = getattr(library, name)
+            ask.restype = ctypes.c_char_p
+            return f" ({ask().decode().strip()})"
+    return ""
+
+
 def memory_text() -> str:
     """What the machine has, what of it is free, and what a container allows, in GiB."""
 
@@ -181,7 +204,7 @@ def report() -> str:
         *package_lines(),
         *build_lines(),
         "libraries:",
-        *(f"  {path}" for path in loaded_libraries()),
+        *(f"  {path}{library_version(path)}" for path in loaded_libraries()),
     ]
     names = ("TAEDA_", "OMP_", "CUDA_", "PYTORCH_", "TORCH_")
     chosen = ("LD_PRELOAD", "LD_LIBRARY_PATH", "PYTHONPATH")

@@ -53,8 +53,14 @@ std::string described(PyObject* value) {
       text += (i ? ", " : "") + described(PySequence_Fast_GET_ITEM(items.get(), i));
     return text + (count > kShown ? ", ...]" : "]");
   }
-  const bool plain = value == Py_None || is_dtype(value) || PyBool_Check(value) ||
-                     PyLong_CheckExact(value) || PyFloat_CheckExact(value) ||
+  if (PySlice_Check(value)) {
+    const auto* slice = reinterpret_cast<const PySliceObject*>(value);
+    const auto bound = [](PyObject* at) { return at == Py_None ? "" : described(at); };
+    const std::string step = slice->step == Py_None ? "" : ":" + described(slice->step);
+    return bound(slice->start) + ":" + bound(slice->stop) + step;
+  }
+  const bool plain = value == Py_None || value == Py_Ellipsis || is_dtype(value) ||
+                     PyBool_Check(value) || PyLong_CheckExact(value) || PyFloat_CheckExact(value) ||
                      PyUnicode_CheckExact(value);
   return plain ? repr(value) : std::string(Py_TYPE(value)->tp_name);
 }
@@ -159,20 +165,14 @@ PyObject* call_sparse_factory(const Function& function, PyObject* self, PyObject
   }
 }
 
-}  // namespace
-
-PyObject* fail_call(const Function& function, PyObject* self, PyObject* const* args,
-                    Py_ssize_t nargs, PyObject* kwnames) noexcept {
-  park_if_ended();
-  if (is_sparse_factory()) return call_sparse_factory(function, self, args, nargs, kwnames);
-  const bool own = is_own();
-  set_python_error();
-  if (!own) return nullptr;
+// Adds the note that `text_of` makes to the exception that is set, before what to do.
+template <typename TextOf>
+void add_note_of(const TextOf& text_of) noexcept {
   PyObject *type, *value, *traceback;
   PyErr_Fetch(&type, &value, &traceback);
   PyErr_NormalizeException(&type, &value, &traceback);
   try {
-    const std::string text = call_text(function, self, args, nargs, kwnames);
+    const std::string text = text_of();
     const PyRef name = PyRef::check(PyUnicode_InternFromString("add_note"));
     const PyRef note = PyRef::check(
         PyUnicode_FromStringAndSize(text.data(), static_cast<Py_ssize_t>(text.size())));
@@ -182,7 +182,30 @@ PyObject* fail_call(const Function& function, PyObject* self, PyObject* const* a
   }
   PyErr_Clear();
   PyErr_Restore(type, value, traceback);
+}
+
+}  // namespace
+
+PyObject* fail_call(const Function& function, PyObject* self, PyObject* const* args,
+                    Py_ssize_t nargs, PyObject* kwnames) noexcept {
+  park_if_ended();
+  if (is_sparse_factory()) return call_sparse_factory(function, self, args, nargs, kwnames);
+  const bool own = is_own();
+  set_python_error();
+  if (own) add_note_of([&] { return call_text(function, self, args, nargs, kwnames); });
   return nullptr;
+}
+
+void fail_item(PyObject* self, PyObject* index, PyObject* value) noexcept {
+  park_if_ended();
+  const bool own = is_own();
+  set_python_error();
+  if (!own) return;
+  add_note_of([&] {
+    const std::string item = described(self) + ", " + described(index);
+    return value ? "In torch.Tensor.__setitem__(" + item + ", " + described(value) + ")"
+                 : "In torch.Tensor.__getitem__(" + item + ")";
+  });
 }
 
 }  // namespace taeda::python

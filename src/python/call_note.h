@@ -11,4 +11,8 @@ namespace taeda::python {
 PyObject* fail_call(const Function& function, PyObject* self, PyObject* const* args,
                     Py_ssize_t nargs, PyObject* kwnames) noexcept;
 
+// The same for x[index], and for x[index] = value, whose value is null otherwise:
+// "In torch.Tensor.__getitem__([3] float32, 5)".
+void fail_item(PyObject* self, PyObject* index, PyObject* value) noexcept;
+
 }  // namespace taeda::python

@@ -87,8 +87,8 @@ constexpr Known kKnown[] = {
      "Fix: sizes must be equal or 1, counted from the last dimension: look at both shapes; a "
      "missing dimension is added by unsqueeze"},
     {"target tensor expected, multi-target not supported",
-     "Fix: one class a row, without a last dimension of 1: target.squeeze(1); probabilities have "
-     "the input's shape and are floating point"},
+     "Fix: classes are one a row, without a last dimension of 1: target.squeeze(1); probabilities "
+     "are floating point and need the input's shape, one for each class"},
     {"Expected dtype int32/int64 for index", "Fix: indices are integers: index.long()"},
     {"doesn't match the broadcast shape",
      "Fix: what is written in place keeps its shape: write x = x + y for the broadcast result"},

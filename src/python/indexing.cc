@@ -6,6 +6,7 @@
 #include "op/alias.h"
 #include "python/arguments.h"
 #include "python/call.h"
+#include "python/call_note.h"
 #include "python/construction.h"
 #include "python/interop.h"
 #include "python/tensor_slots.h"
@@ -100,17 +101,20 @@ Indexed apply_items(const Tensor& x, PyObject* const* items, Py_ssize_t count) {
 // --- slots ---
 
 PyObject* get_item(PyObject* self, PyObject* index) {
-  TD_PYTHON_TRY
-  if (hands_over(self)) [[unlikely]]
-    return hand_over("__getitem__", {self, index}).release();
-  const Tensor& x = tensor_of(self);
-  if (PyLong_CheckExact(index)) return wrap(indexing::select_checked(x, 0, to_int(index), 0));
-  if (is_overridden_by(index)) [[unlikely]]
-    return hand_over("__getitem__", {self, index}).release();
-  Indexed indexed = apply_index(x, index);
-  if (!indexed.advanced()) return wrap(indexed.changed ? std::move(indexed.view) : op::alias(x));
-  return wrap(unlocked_if(x.numel() >= kLargeElements, [&] { return indexing::get(indexed); }));
-  TD_PYTHON_CATCH(nullptr)
+  try {
+    if (hands_over(self)) [[unlikely]]
+      return hand_over("__getitem__", {self, index}).release();
+    const Tensor& x = tensor_of(self);
+    if (PyLong_CheckExact(index)) return wrap(indexing::select_checked(x, 0, to_int(index), 0));
+    if (is_overridden_by(index)) [[unlikely]]
+      return hand_over("__getitem__", {self, index}).release();
+    Indexed indexed = apply_index(x, index);
+    if (!indexed.advanced()) return wrap(indexed.changed ? std::move(indexed.view) : op::alias(x));
+    return wrap(unlocked_if(x.numel() >= kLargeElements, [&] { return indexing::get(indexed); }));
+  } catch (...) {
+    fail_item(self, index, nullptr);
+    return nullptr;
+  }
 }
 
 // The assigned value as a tensor: numbers become 0-d tensors of x's dtype.
@@ -125,20 +129,23 @@ Tensor value_tensor(const Tensor& x, PyObject* value) {
 }
 
 int set_item(PyObject* self, PyObject* index, PyObject* value) {
-  TD_PYTHON_TRY
-  if (!value) raise_python(PyExc_TypeError, "Tensor does not support deleting items");
-  if (hands_over(self) || hands_over(value) || is_overridden_by(index)) [[unlikely]] {
-    hand_over("__setitem__", {self, index, value});
+  try {
+    if (!value) raise_python(PyExc_TypeError, "Tensor does not support deleting items");
+    if (hands_over(self) || hands_over(value) || is_overridden_by(index)) [[unlikely]] {
+      hand_over("__setitem__", {self, index, value});
+      return 0;
+    }
+    const Tensor& x = tensor_of(self);
+    const Tensor source = value_tensor(x, value);
+    const Indexed indexed = apply_index(x, index);
+    GilRelease release(x.numel() >= kLargeElements);
+    indexing::set(indexed, source);
+    autograd::rename_write(indexed.view, "x[...] = value");
     return 0;
+  } catch (...) {
+    fail_item(self, index, value);
+    return -1;
   }
-  const Tensor& x = tensor_of(self);
-  const Tensor source = value_tensor(x, value);
-  const Indexed indexed = apply_index(x, index);
-  GilRelease release(x.numel() >= kLargeElements);
-  indexing::set(indexed, source);
-  autograd::rename_write(indexed.view, "x[...] = value");
-  return 0;
-  TD_PYTHON_CATCH(-1)
 }
 
 Py_ssize_t length(PyObject* self) {

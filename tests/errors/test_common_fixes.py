@@ -34,6 +34,25 @@ SAME_WORDS = [
     ("torch.ones(4)[0:2] = torch.ones(3)", "unsqueeze"),
     ("torch.ones(4, 4)[0] = torch.ones(3)", "unsqueeze"),
     ("torch.ones(4).split([1, 2])", "add up"),
+    ("torch.rand(3)[3]", "indices run from -3 to 2"),
+    (
+        "nn.MultiheadAttention(8, 2)(*(torch.rand(n, 1, 8) for n in (4, 4, 5)))",
+        "each key has one value",
+    ),
+    (
+        "nn.MultiheadAttention(8, 2)(*(torch.rand(4, n, 8) for n in (1, 2, 2)))",
+        "with batches of 1 and 2",
+    ),
+    (
+        "nn.MultiheadAttention(8, 2, batch_first=True)(*[torch.rand(2, 4, 8)] * 1, "
+        "*[torch.rand(3, 4, 8)] * 2)",
+        "batch_first=False",
+    ),
+    (
+        "torch.optim.lr_scheduler.ReduceLROnPlateau(\n"
+        "    torch.optim.SGD(nn.Linear(2, 2).parameters())).step()",
+        "scheduler.step(validation_loss)",
+    ),
     ("torch.bmm(torch.ones(2, 2), torch.ones(2, 2))", "x @ y"),
     ("torch.ones(2, 3) @ torch.ones(2)", "as many elements as the matrix has columns"),
     ("F.layer_norm(torch.rand(2, 3), (4,))", "x.shape[-1:]"),
@@ -155,6 +174,21 @@ def test_the_text_has_pytorchs_words(code):
 def test_the_call_names_the_parameters_of_the_overload_that_takes_them():
     found = run(taeda, "torch.ones(3).view(torch.float64)")
     assert found.notes[0] == "In torch.Tensor.view(input=[3] float32, dtype=torch.float64)"
+
+
+def test_an_index_is_shown_as_it_is_written():
+    found = run(taeda, "torch.ones(3, 4)[0:2, ..., None, torch.tensor([4])]")
+    assert found.notes[0].endswith("__getitem__([3, 4] float32, [0:2, Ellipsis, None, [1] int64])")
+    found = run(taeda, "torch.ones(3)[::2] = torch.ones(3)")
+    assert found.notes[0] == "In torch.Tensor.__setitem__([3] float32, ::2, [3] float32)"
+
+
+@pytest.mark.parametrize("layer", ["TransformerEncoderLayer", "MultiheadAttention"])
+def test_a_padding_mask_with_the_length_first_is_called_turned(layer):
+    name = "src_key_padding_mask" if layer[0] == "T" else "key_padding_mask"
+    inputs = "*[torch.rand(5, 3, 8)] * " + ("1" if layer[0] == "T" else "3")
+    found = run(taeda, f"nn.{layer}(8, 2)({inputs}, {name}=torch.zeros(5, 3, dtype=torch.bool))")
+    assert "(batch, source length)" in fix_of(found) and "mask.T" in fix_of(found)
 
 
 def test_a_kernel_that_fits_gives_no_advice_on_its_size():

@@ -154,6 +154,7 @@ class Reference:
                 "</div>",
             ]
             out.append("")
+        doc = names.described_instance(name, value) or doc
         out.append(body(doc, links) if names.described(value) else "No description.")
         pages = self.modules.get(f"{path}.{name}", ())  # a class whose methods have pages: Tensor
         out += ["", *(f"- [{self.titles[other]}]({relative(other, page)})" for other in pages)]

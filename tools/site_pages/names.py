@@ -183,6 +183,31 @@ def described(value: Any) -> bool:
     return any(line and not SIGNATURE.fullmatch(line) for line in doc.split("\n"))
 
 
+KINDS = {True: "Floating point numbers", False: "Integers"}
+
+
+def described_instance(name: str, value: Any) -> str:
+    """What is said of a dtype, a layout or a memory format, whose class has the docstring; "" of
+    anything else."""
+    kind = type(value).__name__
+    own = str(value).rpartition(".")[2]
+    if kind not in ("dtype", "layout", "memory_format"):
+        return ""
+    if own != name:
+        return f"Another name of `{own}`."
+    if kind != "dtype":
+        return f"A {kind.replace('_', ' ')}: see `{kind}`."
+    if name == "bool":
+        return "True or False, a byte each."
+    bits = f"{value.itemsize} byte{'s' if value.itemsize > 1 else ''}"
+    if name.startswith(("q", "bits")):
+        return f"Elements of quantized tensors, {bits} each."
+    if value.is_complex:
+        return f"Complex numbers of {bits}."
+    unsigned = "" if value.is_floating_point or value.is_signed else ", from 0 on"
+    return f"{KINDS[value.is_floating_point]}, {bits} each{unsigned}."
+
+
 @cache
 def families() -> dict[str, str]:
     """Operator -> page, by the file of the table that its entry is in."""

@@ -27,8 +27,11 @@ def _parameter(op: Op, a: Argument) -> str:
 
 
 def _signatures(name: str, call: Call, method: bool) -> list[str]:
-    """The declarations of one overload: two where its sizes may be arguments of their own."""
-    args = call.arguments
+    """The declarations of one overload: two where its sizes may be arguments of their own.
+
+    A method has no `out` here: ours takes one, but programs for both frameworks cannot give it.
+    """
+    args = [a for a in call.arguments if not (method and a.name == "out")]
     parts = [_parameter(call.op, a) for a in args]
     if method:
         parts[0] = "self"
@@ -56,10 +59,11 @@ def _documented(row: str, call: Call) -> list[str]:
 
 
 def declarations(name: str, calls: list[Call], method: bool = False) -> list[str]:
-    """All overloads; the first one, of a form that returns a new tensor, has the documentation."""
+    """All overloads; the first one, of a public form that returns a new tensor, has the
+    documentation."""
     rows = {row: call for call in shown(calls) for row in _signatures(name, call, method)}
     (first, call), *others = rows.items()
-    head = [first] if name.endswith("_") else _documented(first, call)
+    head = [first] if name.startswith("_") or name.endswith("_") else _documented(first, call)
     if not others:
         return head
     return ["@overload", *head, *(line for row, _ in others for line in ("@overload", row))]

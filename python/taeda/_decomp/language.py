@@ -70,7 +70,7 @@ def call(name: str, *args: Any, **kwargs: Any) -> Any:
     """A function of numbers or dtypes, or an operator: the first overload that the arguments fit.
 
     Args:
-        name: "aten::mul", or several with "|" between them.
+        name: "mul" of aten, "taeda::pad_by_index", or several full names with "|" between them.
     """
     plain = name.rpartition("::")[2]
     if plain == "result_type":
@@ -79,7 +79,8 @@ def call(name: str, *args: Any, **kwargs: Any) -> Any:
         known = NUMBER_FUNCTIONS.get(plain) or DTYPE_FUNCTIONS.get(plain)
         if known is not None:
             return known(*args)
-    fitting = [op for full in name.split("|") for op in _C._operators(full)]
+    names = [full if "::" in full else f"aten::{full}" for full in name.split("|")]
+    fitting = [op for full in names for op in _C._operators(full)]
     fitting = [op for op in fitting if _fits(op, args, kwargs)]
     if not fitting:
         raise TypeError(f"no overload of {name} takes {args}, {kwargs}")

@@ -52,7 +52,8 @@ def _is_composite(op: Any) -> bool:
 
 def _definition(op: Any, function: Callable) -> Callable:
     """Runs a definition with the arguments of a call, as the operator's kernel would get them."""
-    kinds = function.__annotations__
+    kinds = function.__annotations__  # of dimensions
+    read = function.__code__.co_varnames[: function.__code__.co_argcount]
     schema = op._schema
     defaults = {a.name: a.default_value for a in schema.arguments if a.has_default_value()}
     names = [a.name for a in schema.arguments]
@@ -64,18 +65,18 @@ def _definition(op: Any, function: Callable) -> Callable:
         dtypes = _result_dtypes(op, given) if halves else None
         ordered = [given[name] for name in names]
         first = next((v for v in ordered if isinstance(v, Tensor)), None)
-        values = [_as_read(v, kind, first) for v, kind in zip(ordered, kinds.values())]
+        values = [_as_read(v, name in kinds, first) for v, name in zip(ordered, read)]
         result = function(*values)
         return result if dtypes is None else _cast(result, dtypes)
 
     return run
 
 
-def _as_read(value: Any, kind: str, first: Tensor | None) -> Any:
+def _as_read(value: Any, is_dim: bool, first: Tensor | None) -> Any:
     """An argument as definitions read it: dimensions from the front, half precision widened."""
     if isinstance(value, Tensor):
         return value.float() if value.dtype in _HALVES else value
-    if kind.startswith("dim") and value is not None and first is not None:
+    if is_dim and value is not None and first is not None:
         count = max(first.dim(), 1)
         return [d % count for d in value] if isinstance(value, list | tuple) else value % count
     return list(value) if isinstance(value, tuple) else value

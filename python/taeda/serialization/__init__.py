@@ -21,6 +21,7 @@ from taeda._portable import on_host
 from taeda.utils.serialization import config
 
 from . import _pickle_writer
+from ._kinds import NOT_A_CHECKPOINT, other_kind
 from ._legacy import check_bools, load_legacy, write_legacy
 from ._more import (
     MAP_LOCATION,
@@ -312,7 +313,9 @@ def _load_bytes(content: bytes, options: _Options) -> tuple[Any, int]:
     if content[:4] == b"PK\x03\x04":
         return _load_zip(io.BytesIO(content), options, mapped=False), len(content)
     if not content:
-        raise EOFError("Ran out of input")
+        error = EOFError("Ran out of input: the file is empty")
+        error.add_note(NOT_A_CHECKPOINT)
+        raise error
     if content[257:262] == b"ustar":
         raise NotImplementedError("load: the tar format of 2016 is not supported")
     end = 0
@@ -325,7 +328,13 @@ def _load_bytes(content: bytes, options: _Options) -> tuple[Any, int]:
     def place(storage: Any, location: str) -> Any:
         return _place(storage, location, options.map_location)
 
-    return load_legacy(content, read_pickle, place, options.verify), len(content)
+    try:
+        return load_legacy(content, read_pickle, place, options.verify), len(content)
+    except UnpicklingError as error:
+        if found := other_kind(content):
+            error.add_note(f"The file is {found}, and no checkpoint")
+            error.add_note(NOT_A_CHECKPOINT)
+        raise
 
 
 def _read_pickle(

@@ -327,7 +327,11 @@ def rrelu(
 def rrelu_(
     input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False
 ) -> Tensor:
-    """``rrelu`` in place."""
+    """``rrelu`` in place.
+
+    >>> torch.nn.functional.rrelu_(torch.tensor([-4.0, 1.0]), lower=0.25, upper=0.25)
+    tensor([-1.,  1.])
+    """
     return rrelu(input, lower, upper, training, inplace=True)
 
 

@@ -13,6 +13,7 @@ from .raw import raw
 
 __all__ = ["multi_head_attention_forward"]
 
+_KEYS = "each key has one value: give two tensors of one length and batch, or the same one twice"
 _linear = raw("linear")
 _scaled_dot_product_attention = raw("scaled_dot_product_attention")
 
@@ -104,12 +105,20 @@ def _head_dim(embed_dim: int, expected: int, num_heads: int) -> int:
     return embed_dim // num_heads
 
 
+def _misfit(message: str, fix: str) -> AssertionError:
+    """An error with what to do, which comes behind the path of the layer."""
+    error = AssertionError(message)
+    error._taeda_fix = f"Fix: {fix}"  # type: ignore[attr-defined]
+    error.add_note(f"Fix: {fix}")
+    return error
+
+
 def _project(
     q: Tensor, k: Tensor, v: Tensor, weight: Tensor | None, bias: Tensor | None
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The projections of query, key and value by one packed weight (3e, e)."""
     if k.shape != v.shape:
-        raise AssertionError(f"key shape {k.shape} does not match value shape {v.shape}")
+        raise _misfit(f"key shape {k.shape} does not match value shape {v.shape}", _KEYS)
     if weight is None:
         raise AssertionError("use_separate_proj_weight is False but in_proj_weight is None")
     if k is v and q is k:
@@ -124,8 +133,8 @@ def _project_apart(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The projections by a weight each and one packed bias (3e)."""
     if k.shape[:2] != v.shape[:2]:
-        raise AssertionError(
-            f"key's sequence and batch dims {k.shape[:2]} do not match value's {v.shape[:2]}"
+        raise _misfit(
+            f"key's sequence and batch dims {k.shape[:2]} do not match value's {v.shape[:2]}", _KEYS
         )
     for name, weight in zip("qkv", weights):
         if weight is None:
@@ -154,8 +163,10 @@ def _without_padding(
     if padding is None:
         return mask
     if tuple(padding.shape) != (batch, source):
-        raise AssertionError(
-            f"expecting key_padding_mask shape of {(batch, source)}, but got {padding.shape}"
+        turned = "; yours is turned, mask.T" if padding.shape == (source, batch) else ""
+        raise _misfit(
+            f"expecting key_padding_mask shape of {(batch, source)}, but got {padding.shape}",
+            f"a padding mask is (batch, source length), with batch_first=False too{turned}",
         )
     padding = padding.view(batch, 1, 1, source).expand(-1, num_heads, -1, -1)
     padding = padding.reshape(batch * num_heads, 1, source)
@@ -223,6 +234,14 @@ def multi_head_attention_forward(
 
     Query ``(l, n, e)``, key and value ``(s, n, .)``, or without the batch dimension. Returns the
     output ``(l, n, e)`` and the weights ``(n, l, s)`` (per head unless averaged), or None.
+
+    >>> x, layer = torch.rand(5, 2, 4), torch.nn.MultiheadAttention(4, 2)
+    >>> weights = layer.in_proj_weight, layer.in_proj_bias, None, None, False, 0.0
+    >>> out = layer.out_proj.weight, layer.out_proj.bias
+    >>> attend = torch.nn.functional.multi_head_attention_forward
+    >>> y, attention = attend(x, x, x, 4, 2, *weights, *out)
+    >>> y.shape, attention.shape
+    (torch.Size([5, 2, 4]), torch.Size([2, 5, 5]))
     """
     batched = _check_shapes(query, key, value, key_padding_mask, attn_mask, num_heads)
     if not batched:

@@ -103,7 +103,16 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
 def alpha_dropout(
     input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False
 ) -> Tensor:
-    """Dropout that keeps mean 0 and variance 1, for SELU networks."""
+    """Dropout that keeps mean 0 and variance 1, for SELU networks.
+
+    Args:
+        p: the probability that an element takes the value that SELU has far below 0.
+        training: whether anything is dropped.
+        inplace: write the result into ``input`` and return it.
+
+    >>> torch.nn.functional.alpha_dropout(torch.ones(2), p=0.5, training=False)
+    tensor([1., 1.])
+    """
     _check_p(p)
     return _alpha_dropout(input, p, training, inplace)
 
@@ -121,6 +130,10 @@ def feature_alpha_dropout(
         inplace: write the result into ``input`` and return it.
 
     Shape: ``(n, c, *)``; the result has the input's.
+
+    >>> x = torch.nn.functional.feature_alpha_dropout(torch.ones(1, 4, 5), training=True)
+    >>> bool((x == x[..., :1]).all())  # a channel's elements are equal
+    True
     """
     _check_p(p)
     return _feature_alpha_dropout(input, p, training, inplace)
@@ -199,7 +212,13 @@ def dropout2d(
 def dropout3d(
     input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
 ) -> Tensor:
-    """Zeroes whole channels of ``(n, c, d, h, w)`` or ``(c, d, h, w)``."""
+    """Zeroes whole channels of ``(n, c, d, h, w)`` or ``(c, d, h, w)``; the others grow by
+    1 / (1 - p).
+
+    >>> x = torch.nn.functional.dropout3d(torch.ones(1, 8, 2, 2, 2), p=0.5)
+    >>> [channel in (0.0, 16.0) for channel in x.sum(dim=(2, 3, 4))[0].tolist()].count(True)
+    8
+    """
     _check_p(p)
     if input.dim() not in (4, 5):
         warnings.warn(

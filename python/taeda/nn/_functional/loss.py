@@ -132,7 +132,12 @@ def multilabel_margin_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """``sum_ij max(0, 1 - (x[y_j] - x[i])) / c`` over targets j (up to the first -1), others i."""
+    """``sum_ij max(0, 1 - (x[y_j] - x[i])) / c`` over targets j (up to the first -1), others i.
+
+    >>> scores = torch.tensor([[0.1, 0.2, 0.4, 0.8]])
+    >>> torch.nn.functional.multilabel_margin_loss(scores, torch.tensor([[3, 0, -1, 1]]))
+    tensor(0.8500)
+    """
     if size_average is not None or reduce is not None:
         reduction = legacy_get_string(size_average, reduce)
     get_enum(reduction)
@@ -293,6 +298,10 @@ def ctc_loss(
     one after the other. "mean" divides each loss by its number of labels first. Where no alignment
     fits the loss is infinite, or 0 with zero_infinity. As in PyTorch the gradient is that of
     probabilities which log_softmax made of scores.
+
+    >>> log_probs = torch.full((4, 1, 3), 1 / 3).log()  # four frames, three classes
+    >>> torch.nn.functional.ctc_loss(log_probs, torch.tensor([[1, 2]]), [4], [2])
+    tensor(0.8432)
     """
     get_enum(reduction)
     single = log_probs.dim() == 2

@@ -161,7 +161,46 @@ Shape: ``(n, c, {shape})`` or ``(c, {shape})``; each of the last sizes L becomes
 tensor([5.])
 """
 _WITH_INDICES = """`{name}` that always gives where each maximum was found, too: as with
-``return_indices=True``, a tuple of the maxima and of their indices. It takes the same arguments."""
+``return_indices=True``, a tuple of the maxima and of their indices. It takes the same arguments.
+
+>>> x = torch.arange(4.).view(1, {view})
+>>> [t.flatten() for t in torch.nn.functional.{name}_with_indices(x, {window})]
+{result}
+"""
+_UNPOOL = """Puts the values of ``max_pool{n}d`` back where they were; zeros elsewhere.
+
+Args:
+    input: what ``max_pool{n}d`` has given, and
+    indices: where it found it.
+    kernel_size, stride, padding: of the pooling.
+    output_size: the size of the pooled tensor, where several have the same result.
+
+>>> x = torch.arange(4.).view(1, {view})
+>>> maxima, indices = torch.nn.functional.max_pool{n}d(x, {window}, return_indices=True)
+>>> torch.nn.functional.max_unpool{n}d(maxima, indices, {window}).flatten()
+tensor([0., 1., 0., 3.])
+"""
+_FRACTIONAL = """Max pooling with window positions drawn at random [Graham 2014].
+
+Args:
+    kernel_size: the size of each window.
+    output_size: the result's sizes behind the channels; or
+    output_ratio: their shares of the input's, below 1 each.
+    return_indices: give where each maximum was found, too.
+
+Shape: ``(n, c, {shape})`` or ``(c, {shape})``.
+
+>>> x = torch.rand({sizes})
+>>> torch.nn.functional.fractional_max_pool{n}d(x, 2, output_ratio=(0.5,) * {n}).shape
+torch.Size([{half}])
+"""
+_FRACTIONAL_INDICES = """As ``fractional_max_pool{n}d``, with the positions of the maxima.
+
+>>> x = torch.rand({sizes})
+>>> maxima, indices = torch.nn.functional.fractional_max_pool{n}d_with_indices(x, 2, 4)
+>>> maxima.shape == indices.shape == torch.Size([{half}])
+True
+"""
 
 
 def _max_pool(n: int) -> tuple[_MaxPool, _MaxPool]:
@@ -198,7 +237,9 @@ def _max_pool(n: int) -> tuple[_MaxPool, _MaxPool]:
     window = "2" if n == 1 else f"({'1, ' * (n - 1)}2)"
     pool.__doc__ = _MAX_POOL.format(n=n, shape=_SHAPES[n], view=view, window=window)
     with_indices.__name__ = f"max_pool{n}d_with_indices"
-    with_indices.__doc__ = _WITH_INDICES.format(name=f"max_pool{n}d")
+    with_indices.__doc__ = _WITH_INDICES.format(
+        name=f"max_pool{n}d", view=view, window=window, result="[tensor([1., 3.]), tensor([1, 3])]"
+    )
     return cast("_MaxPool", pool), cast("_MaxPool", with_indices)
 
 
@@ -251,7 +292,10 @@ def _adaptive_max_pool(n: int) -> tuple[_AdaptiveMaxPool, _AdaptiveMaxPool]:
     view = {1: "1, 8", 2: "1, 2, 4", 3: "1, 2, 2, 2"}[n]
     pool.__doc__ = _ADAPTIVE_MAX.format(n=n, shape=_SHAPES[n], view=view)
     with_indices.__name__ = f"adaptive_max_pool{n}d_with_indices"
-    with_indices.__doc__ = _WITH_INDICES.format(name=f"adaptive_max_pool{n}d")
+    view = ", ".join("1" * n) + ", 4"
+    with_indices.__doc__ = _WITH_INDICES.format(
+        name=f"adaptive_max_pool{n}d", view=view, window=1, result="[tensor([3.]), tensor([3])]"
+    )
     return cast("_AdaptiveMaxPool", pool), cast("_AdaptiveMaxPool", with_indices)
 
 
@@ -392,7 +436,8 @@ def _max_unpool(n: int) -> _MaxUnpool:
         return out
 
     unpool.__name__ = name
-    unpool.__doc__ = f"Puts the values of ``max_pool{n}d`` back where they were; zeros elsewhere."
+    window = "2" if n == 1 else f"({'1, ' * (n - 1)}2)"
+    unpool.__doc__ = _UNPOOL.format(n=n, view=", ".join("1" * n) + ", 4", window=window)
     return unpool
 
 
@@ -447,9 +492,10 @@ def _fractional_max_pool(n: int) -> tuple[_FractionalMaxPool, _FractionalMaxPool
         return (values, indices) if return_indices else values
 
     pool.__name__ = name
-    pool.__doc__ = "Max pooling with window positions drawn at random."
+    sizes, half = (", ".join(["1", "3", *[side] * n]) for side in "84")
+    pool.__doc__ = _FRACTIONAL.format(n=n, shape=_SHAPES[n], sizes=sizes, half=half)
     with_indices.__name__ = name + "_with_indices"
-    with_indices.__doc__ = f"As ``{name}``, with the positions of the maxima."
+    with_indices.__doc__ = _FRACTIONAL_INDICES.format(n=n, sizes=sizes, half=half)
     return pool, with_indices
 
 

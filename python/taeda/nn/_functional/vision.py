@@ -313,7 +313,26 @@ def embedding_bag(
     include_last_offset: bool = False,
     padding_idx: int | None = None,
 ) -> Tensor:
-    """Sums, means or maxima of the rows of ``weight`` for each bag of indices."""
+    """Sums, means or maxima of the rows of ``weight`` for each bag of indices.
+
+    Args:
+        input: indices, ``(bags, length)`` or ``(n,)`` with
+        offsets: where each bag begins.
+        weight: ``(num_embeddings, embedding_dim)``.
+        max_norm: rows that are read are scaled down to it, in place; by `norm_type`'s norm.
+        scale_grad_by_freq: divide a row's gradient by how often it is read.
+        mode: ``"sum"``, ``"mean"`` or ``"max"``.
+        sparse: whether the gradient of ``weight`` is sparse.
+        per_sample_weights: a factor for each index; ``"sum"`` only.
+        include_last_offset: ``offsets`` has the end of the last bag, too.
+        padding_idx: a row that counts for nothing.
+
+    >>> weight = torch.tensor([[1.0, 1.0], [2.0, 2.0], [3.0, 3.0]])
+    >>> indices, offsets = torch.tensor([0, 2, 1]), torch.tensor([0, 2])
+    >>> torch.nn.functional.embedding_bag(indices, weight, offsets, mode="sum")
+    tensor([[4., 4.],
+            [2., 2.]])
+    """
     if weight.dtype == taeda.int64 and input.is_floating_point():
         warnings.warn(
             "Argument order of nn.functional.embedding_bag was changed. Usage "
@@ -568,6 +587,9 @@ def upsample(
         scale_factor: by how much they grow.
         mode: ``"nearest"``, ``"linear"``, ``"bilinear"``, ``"bicubic"`` or ``"trilinear"``.
         align_corners: whether the outermost pixels' middles, rather than their edges, meet.
+
+    >>> torch.nn.functional.interpolate(torch.ones(1, 1, 2, 2), size=4).shape  # instead
+    torch.Size([1, 1, 4, 4])
     """
     warnings.warn(
         "`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` instead.",
@@ -584,6 +606,9 @@ def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) 
         input: ``(n, c, *)``.
         size: the result's sizes behind the channels; or
         scale_factor: by how much they grow.
+
+    >>> torch.nn.functional.interpolate(torch.tensor([[[1.0, 2.0]]]), scale_factor=2)  # instead
+    tensor([[[1., 1., 2., 2.]]])
     """
     warnings.warn(
         "`nn.functional.upsample_nearest` is deprecated. Use `nn.functional.interpolate` instead.",
@@ -600,6 +625,11 @@ def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None)
         input: ``(n, c, h, w)``.
         size: the result's height and width; or
         scale_factor: by how much they grow.
+
+    >>> x = torch.tensor([[[[0.0, 2.0]]]])
+    >>> resize = torch.nn.functional.interpolate  # instead
+    >>> resize(x, (1, 3), mode="bilinear", align_corners=True)
+    tensor([[[[0., 1., 2.]]]])
     """
     warnings.warn(
         "`nn.functional.upsample_bilinear` is deprecated. Use `nn.functional.interpolate` instead.",

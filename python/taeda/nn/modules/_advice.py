@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import taeda
 from taeda import Tensor
 
+from .activation import MultiheadAttention
 from .batchnorm import BatchNorm1d, BatchNorm2d, BatchNorm3d, _BatchNorm
 from .conv import _ConvNd
 from .linear import Linear
@@ -135,7 +137,25 @@ def _embedding(module: Any, x: Tensor, *_: Any) -> str:
     return ""
 
 
-_ADVICE = {
+def _attention(module: Any, query: Tensor, key: Any = None) -> str:
+    if query.shape[-1] != module.embed_dim:
+        return _equal("embed_dim", module.embed_dim, "the query's last size", query.shape[-1])
+    if not isinstance(key, Tensor) or not query.dim() == key.dim() == 3:
+        return ""
+    at = 0 if module.batch_first else 1
+    if query.shape[at] == key.shape[at]:
+        return ""
+    order, other = "(length, batch, embed_dim)", "batch_first=True for (batch, length, embed_dim)"
+    if module.batch_first:
+        order, other = "(batch, length, embed_dim)", "batch_first=False for (length, batch, ...)"
+    return (
+        f"query and key are {order} here, with batches of {query.shape[at]} and {key.shape[at]}: "
+        f"make them equal, or construct the layer with {other}"
+    )
+
+
+_ADVICE: dict[type, Callable[..., str]] = {
+    MultiheadAttention: _attention,
     Linear: _linear,
     _ConvNd: _conv,
     _BatchNorm: _batch_norm,

@@ -2,13 +2,32 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import warnings
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ParamSpec
 
 from taeda.optim.optimizer import Optimizer
 
 from ._base import EPOCH_DEPRECATION_WARNING, LRScheduler, _check_optimizer, _set
+
+P = ParamSpec("P")
+
+
+def _asks_for_metrics(step: Callable[P, None]) -> Callable[P, None]:
+    """`step`, whose error says what to give where a program has forgotten what is watched."""
+
+    @functools.wraps(step)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            step(*args, **kwargs)
+        except TypeError as error:
+            if len(args) < 2 and "metrics" not in kwargs:
+                error.add_note("Fix: give what is watched: scheduler.step(validation_loss)")
+            raise
+
+    return checked
 
 
 class ReduceLROnPlateau(LRScheduler):
@@ -95,6 +114,7 @@ class ReduceLROnPlateau(LRScheduler):
     def in_cooldown(self) -> bool:
         return self.cooldown_counter > 0
 
+    @_asks_for_metrics
     def step(self, metrics: Any, epoch: int | None = None) -> None:  # type: ignore[override]
         """Looks at the metric of this step and reduces the learning rates if it is time."""
         current = float(metrics)
