@@ -21,7 +21,7 @@ foreach(name ${python_files})
 endforeach()
 
 # What operators are made of, as Python.
-set(TAEDA_DEFINITIONS ${TAEDA_STAGE}/_decomp/definitions.py)
+set(TAEDA_DEFINITIONS ${TAEDA_STAGE}/_decomp/definitions.zip)
 set(make_definitions ${CMAKE_SOURCE_DIR}/tools/make_definitions.py)
 add_custom_command(OUTPUT ${TAEDA_DEFINITIONS}
   COMMAND ${TAEDA_BUILD_PYTHON} ${make_definitions} --out ${TAEDA_DEFINITIONS}

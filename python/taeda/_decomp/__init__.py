@@ -25,6 +25,8 @@ __all__ = [
     "remove_decompositions",
 ]
 
+__path__.append(f"{__path__[0]}/definitions.zip")  # the module `defined`, from the operator table
+
 _tables: dict[str, dict[Any, Callable]] = defaultdict(dict)
 _own: set[Any] = set()  # what of the first table is this package's, which programs may replace
 _KINDS = ("post_autograd", "pre_autograd", "meta")

@@ -1,4 +1,4 @@
-"""What the table's expressions mean in Python: the calls in the generated module `definitions`."""
+"""What the table's expressions mean in Python: the calls in the generated module `defined`."""
 
 from __future__ import annotations
 

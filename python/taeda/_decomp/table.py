@@ -25,7 +25,7 @@ _HALVES = (taeda.float16, taeda.bfloat16)
 
 def load() -> dict[Any, Callable]:
     """A table of all decompositions."""
-    defined = importlib.import_module("taeda._decomp.definitions").DEFINITIONS
+    defined = importlib.import_module("taeda._decomp.defined").DEFINITIONS
     table: dict[Any, Callable] = {}
     for op in _C._operators(None):
         if op.namespace not in ("aten", "taeda"):
