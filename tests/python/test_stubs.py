@@ -21,12 +21,13 @@ def functions(name):
 def test_functions_of_torch_are_declared_with_their_overloads():
     found = functions("_operators.pyi")
     assert {"add", "where", "zeros", "matmul"} <= found.keys()
-    assert found["add"] == [
+    (add,) = found["add"]
+    assert add.startswith(
         "def add(input: Tensor | _Number, other: Tensor | _Number, *, alpha: _Number=1, "
-        "out: Tensor | None=None) -> Tensor:\n    ..."
-    ]
+        'out: Tensor | None=None) -> Tensor:\n    """self + alpha * other, '
+    )
     assert len(found["zeros"]) == 2 and "*size: _int" in found["zeros"][1]
-    assert found["topk"][0].endswith("-> _return_types.topk:\n    ...")
+    assert "-> _return_types.topk:\n    " in found["topk"][0]
 
 
 @pytest.mark.parametrize("module", ["linalg", "fft", "special"])
