@@ -165,10 +165,8 @@ class Op:
     # beside `grad`: the functor on dual numbers computes the gradient, the formula where it is
     # differentiated or seen; or PyTorch's name of that gradient; 'seen': Python spells it as PyTorch's
     dual: bool | str = key(False)
-    # tensor arguments of whose conjugates a pointwise operator is a holomorphic function
-    antiholomorphic: list[str] = key([])
-    # forward-mode rule: a formula (several results: by result), 'linear', 'replay' or 'none'
-    jvp: Any = key(None)
+    antiholomorphic: list[str] = key([])  # arguments of whose conjugates it is holomorphic
+    jvp: Any = key(None)  # forward mode: formulas (by result or argument), linear, replay or none
     # bools that are true where the call is recorded, for results that only derivatives read
     recorded: list[str] = key([])
 
