@@ -40,7 +40,9 @@ device::Fault* fault_word(int device) {
 void raise_fault(int device) {
   device::Fault* const word = words[static_cast<size_t>(device)];
   if (!word) return;
-  const device::Fault found = *word;  // nothing runs that would write it
+  const uint32_t code = std::atomic_ref(word->code).load();
+  if (code == 0 || code == device::kClaimed) return;
+  const device::Fault found = *word;  // which nobody writes until the code is 0
   std::atomic_ref(word->code).store(0);
   if (found.code == device::kDivisionByZero) fail(ErrorKind::kRuntime, "ZeroDivisionError");
   if (found.code == device::kOutOfBounds) fail_bounds(found);

@@ -7,6 +7,7 @@ namespace taeda::device {
 
 inline constexpr uint32_t kDivisionByZero = 1;
 inline constexpr uint32_t kOutOfBounds = 2;
+inline constexpr uint32_t kClaimed = 3;  // a thread is about to write the record
 
 // How the host tells of an index that is out of bounds.
 struct BoundsMessage {

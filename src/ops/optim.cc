@@ -20,6 +20,9 @@ class StepLists {
       TD_CHECK_TYPE(p.defined(), "{}: expected tensors, got an undefined one", op);
       TD_CHECK(is_floating(p.dtype()), "{}: expected floating-point parameters, got {}", op,
                p.dtype());
+      TD_CHECK(p.device() == params[0].device(),
+               "{}: expected parameters of one device, got {} and {}", op, params[0].device(),
+               p.device());
     }
     dense_.resize(params.size());
     for (size_t i = 0; i < params.size(); i++)

@@ -29,7 +29,7 @@ OPS = [
 ]
 # Their results' shapes depend on values: vmap says so.
 DATA_DEPENDENT = {
-    "argwhere", "embedding_renorm_", "narrow_Tensor", "nonzero_numpy", "one_hot",
+    "argwhere", "embedding_renorm_", "masked_select", "narrow_Tensor", "nonzero_numpy", "one_hot",
     "repeat_interleave_self_tensor", "tensor_split_tensor", "where_condition",
 }  # fmt: skip
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/device_memory.h"
+#include "device/graph.h"
 #include "device/launch.h"
 #include "kernels/cuda/kernel_name.h"
 #include "kernels/cuda/walk.h"
@@ -43,6 +44,8 @@ TrueFlags::TrueFlags(const View& flags, const View& x)
 
 int64_t TrueFlags::count() const {
   int64_t n = 0;
+  forbid_while_capturing(Stream::current(flags_.device.index),
+                         "an operator whose result's size depends on data");
   count_host_read();
   copy_memory(&n, DeviceType::kCPU, args.starts + chunks_, flags_.device, sizeof n);
   return n;

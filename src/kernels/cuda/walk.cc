@@ -10,6 +10,7 @@ template <int N>
 void WalkPlan<N>::add(int64_t size, const int64_t (&strides)[N]) {
   count_ *= static_cast<uint64_t>(size);
   if (size == 1) return;
+  TD_CHECK(ndim_ < kMaxDims, "a CUDA kernel takes tensors of at most {} dimensions", kMaxDims);
   Dim& dim = dims_[ndim_++];
   dim.size = size;
   std::copy_n(strides, N, dim.strides);
@@ -51,7 +52,11 @@ device::Walk<N> WalkPlan<N>::walk() {
   walk.ndim = static_cast<uint8_t>(ndim_);
   for (int d = 0; d < ndim_; d++) {
     const Dim& dim = dims_[ndim_ - 1 - d];
-    walk.sizes[d] = device::divisor(static_cast<uint32_t>(dim.size));
+    const bool divides = d + 1 < ndim_;  // by the outermost size nothing is divided
+    TD_CHECK(!divides || dim.size <= UINT32_MAX,
+             "a CUDA kernel takes inner dimensions of at most {} elements, got {}", UINT32_MAX,
+             dim.size);
+    walk.sizes[d] = device::divisor(divides ? static_cast<uint32_t>(dim.size) : 1);
     std::copy_n(dim.strides, N, walk.strides[d]);
   }
   return walk;

@@ -13,11 +13,12 @@ namespace taeda::cuda {
 template <int N>
 class WalkPlan {
  public:
-  // Strides in bytes.
+  // Strides in bytes. RuntimeError for more dimensions than memory is held for.
   void add(int64_t size, const int64_t (&strides)[N]);
   // Orders them by the strides of operand k: sequences of indices then follow its memory.
   void sort_by(int k);
-  // RuntimeError where more dimensions than kernels know do not merge.
+  // RuntimeError where more dimensions than kernels know do not merge, or all but the outermost
+  // have more elements than 32 bits count.
   device::Walk<N> walk();
   // The stride of operand k in the innermost dimension; 0 for none.
   int64_t innermost(int k) const { return ndim_ ? dims_[ndim_ - 1].strides[k] : 0; }
@@ -28,7 +29,8 @@ class WalkPlan {
   };
   void merge();
 
-  Dim dims_[64];
+  static constexpr int kMaxDims = 64;
+  Dim dims_[kMaxDims];
   int ndim_ = 0;
   uint64_t count_ = 1;
 };

@@ -125,6 +125,7 @@ inline uint32_t __ballot_sync(uint32_t mask, int predicate) {
 inline void __syncwarp(uint32_t mask = 0xffffffffu) {
   taeda::emulator::ballot(mask, false, "__syncwarp");
 }
+inline void __threadfence_system() { asm volatile("" ::: "memory"); }
 template <class T>
 T atomicCAS(T* p, T expected, T value) {
   __atomic_compare_exchange(p, &expected, &value, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);

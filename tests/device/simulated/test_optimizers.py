@@ -175,3 +175,20 @@ def test_a_whole_step_can_be_captured():
         graph.replay()
         other.step()
     assert_same(params, reference, torch.float32)
+
+
+def test_a_step_that_counts_on_the_host_is_not_captured():
+    params, optimizer = trained("adamw", torch.float32, "cuda")
+    before = [p.tolist() for p in params]
+    graph = torch.cuda.CUDAGraph()
+    with pytest.raises(RuntimeError, match=r"instance of AdamW .* capturable is False"):
+        with torch.cuda.graph(graph):
+            optimizer.step()
+    assert [p.tolist() for p in params] == before
+
+
+def test_fused_steps_take_parameters_of_one_device():
+    p, q = torch.ones(2, device="cuda"), torch.ones(2)
+    options = dict(weight_decay=0.0, momentum=0.0, lr=1.0, dampening=0.0, nesterov=False)
+    with pytest.raises(RuntimeError, match="parameters of one device, got cuda:0 and cpu"):
+        torch._fused_sgd_([p, q], [p, q], [], maximize=False, is_first_step=False, **options)

@@ -58,6 +58,14 @@ def test_the_published_numbers():
     np.testing.assert_allclose(taeda.rand(8, device="cuda").tolist(), PUBLISHED, atol=5e-5)
 
 
+def test_uniform_numbers_of_half_precision_stay_below_the_upper_bound():
+    for dtype in (taeda.float16, taeda.bfloat16):
+        x = taeda.rand(100_000, device="cuda", dtype=dtype).float()
+        assert 0 <= x.min().item() and x.max().item() < 1
+        y = taeda.empty(100_000, device="cuda", dtype=dtype).uniform_(-3, 5).float()
+        assert -3 <= y.min().item() and y.max().item() < 5
+
+
 def test_uniform_numbers_follow_the_definition():
     taeda.cuda.manual_seed(7)
     a, b = taeda.rand(1000, device="cuda"), taeda.rand(5, device="cuda")

@@ -32,6 +32,14 @@ TD_FN T convert(S s) {
     return static_cast<T>(s);
 }
 
+// x as an element of half precision has it; of other types as it is.
+template <class T>
+TD_FN T rounded(T x, ElementType type) {
+  if (type == ElementType::kFloat16) return convert<T>(convert<Half>(x));
+  if (type == ElementType::kBFloat16) return convert<T>(convert<BFloat16>(x));
+  return x;
+}
+
 template <class S, class T>
 TD_FN T load_as(const char* p) {
   return convert<T>(*reinterpret_cast<const S*>(p));

@@ -19,12 +19,15 @@ inline void report(uint32_t code) {
   emulator::end_thread();  // a device's integers divide by zero without a trap, a CPU's do not
 #endif
 }
-// An index that is not in [0, size); the caller goes on without it.
+// An index that is not in [0, size); the caller goes on without it. The host, which may wait for
+// another stream meanwhile, sees the code when all of the record is there.
 inline void report(const BoundsMessage& message, int64_t index, int64_t size) {
-  if (!td_fault || td_fault->code != 0 || atomicCAS(&td_fault->code, 0u, kOutOfBounds) != 0) return;
+  if (!td_fault || td_fault->code != 0 || atomicCAS(&td_fault->code, 0u, kClaimed) != 0) return;
   td_fault->message = message;
   td_fault->index = index;
   td_fault->size = size;
+  __threadfence_system();
+  *const_cast<volatile uint32_t*>(&td_fault->code) = kOutOfBounds;
 }
 
 }  // namespace taeda::device

@@ -57,13 +57,6 @@ TD_FN void multinomial_rows_kernel(const MultinomialArgs& args) {
   }
 }
 
-// A uniform number as a type in memory has it.
-TD_FN double rounded(float u, ElementType type) {
-  alignas(8) char bytes[8];
-  store(bytes, type, u);
-  return load<double>(bytes, type);
-}
-
 // The threads of a row's samples go on to row + turns, ... by further draws.
 TD_FN void multinomial_search_kernel(const MultinomialArgs& args) {
   const auto [key, counter] = start(args.philox);

@@ -22,12 +22,14 @@ TD_FN void deal(const RandomArgs& a, Body body) {
   }
 }
 
-// In [a, b).
+// In [a, b), also once rounded to half precision.
 template <class T>
 TD_FN void uniform_kernel(const RandomArgs& args) {
-  const T low = static_cast<T>(args.a), high = static_cast<T>(args.b), width = high - low;
+  const ElementType type = args.type;
+  const T low = rounded(static_cast<T>(args.a), type), high = rounded(static_cast<T>(args.b), type);
+  const T width = rounded(high - low, type);
   deal<Uniforms<T>>(args, [=](const auto& draw, int k) {
-    const T x = draw.at[k] * width + low;
+    const T x = rounded(draw.at[k] * width + low, type);
     return x == high ? low : x;
   });
 }
