@@ -18,9 +18,13 @@ void WalkPlan<N>::add(int64_t size, const int64_t (&strides)[N]) {
 
 template <int N>
 void WalkPlan<N>::sort_by(int k) {
-  std::stable_sort(dims_, dims_ + ndim_, [k](const Dim& a, const Dim& b) {
-    return std::abs(a.strides[k]) > std::abs(b.strides[k]);
-  });
+  for (int d = 1; d < ndim_; d++) {  // of few dimensions, by insertion
+    const Dim dim = dims_[d];
+    int at = d;
+    for (; at > 0 && std::abs(dims_[at - 1].strides[k]) < std::abs(dim.strides[k]); at--)
+      dims_[at] = dims_[at - 1];
+    dims_[at] = dim;
+  }
 }
 
 template <int N>

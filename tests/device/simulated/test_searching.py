@@ -161,7 +161,8 @@ def test_order_statistics(dim):
 
 def test_order_statistics_of_long_rows_and_of_single_elements():
     x = (values("float32", (3, 700)) * 20).round()
-    agree(lambda x: x.mode(1), x)
+    agree(lambda x: x.mode(1).values, x)  # the CPU's index is that of an unstable sort
+    agree(lambda x: x.gather(1, x.mode(1, keepdim=True).indices), x)
     agree(lambda x: x.median(1)[0], x)
     agree(lambda x: x.kthvalue(500, 1)[0], x)
     for name in ("median", "nanmedian", "mode"):
