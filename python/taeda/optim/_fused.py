@@ -29,14 +29,15 @@ def usable(params: list[Tensor], group: dict[str, Any]) -> bool:
         return False
     if group.get("fused") is False or group.get("foreach") or group.get("differentiable"):
         return False
-    dtype, device = params[0].dtype, params[0].device
-    if dtype not in _TYPES or device.type not in ("cpu", "cuda"):
+    dtype, on_cpu = params[0].dtype, params[0].is_cpu
+    device = None if on_cpu else params[0].get_device()
+    if dtype not in _TYPES or not (on_cpu or params[0].is_cuda):
         return False
     for p in params:
         grad: Any = p.grad
         if p.dtype is not dtype or grad.dtype is not dtype or grad.is_sparse:
             return False
-        if p.device != device:
+        if p.is_cpu is not on_cpu or (not on_cpu and p.get_device() != device):
             return False
         if _has_torch_dispatch(p):
             return False
@@ -45,10 +46,11 @@ def usable(params: list[Tensor], group: dict[str, Any]) -> bool:
 
 def overflowed(optimizer: Any) -> bool:
     """Whether a GradScaler has found a gradient that is not finite; asks the device."""
-    found = getattr(optimizer, "found_inf", None)
+    found = optimizer.__dict__.get("found_inf")
     return found is not None and bool(found)
 
 
-def from_scaler(optimizer: Any) -> dict[str, Any]:
+def from_scaler(optimizer: Any) -> tuple[Any, Any]:
     """What a GradScaler has the step divide gradients by, and what tells whether it is made."""
-    return {name: getattr(optimizer, name, None) for name in ("grad_scale", "found_inf")}
+    fields = optimizer.__dict__
+    return fields.get("grad_scale"), fields.get("found_inf")

@@ -129,8 +129,8 @@ class Adam(ElementwiseOptimizer):
             return
         states = [self._state_of(p, group) for p in params]
         steps = [s["step"] for s in states]
-        scaler = _fused.from_scaler(self)
-        _add_one_(steps, found_inf=scaler["found_inf"])
+        grad_scale, found_inf = _fused.from_scaler(self)
+        _add_one_(steps, found_inf=found_inf)
         beta1, beta2 = group["betas"]
         function(
             params,
@@ -146,7 +146,8 @@ class Adam(ElementwiseOptimizer):
             eps=group["eps"],
             amsgrad=group["amsgrad"],
             maximize=group["maximize"],
-            **scaler,
+            grad_scale=grad_scale,
+            found_inf=found_inf,
         )
 
     def _update(

@@ -500,7 +500,7 @@ class GroupwiseOptimizer(Optimizer):
             for group in self.param_groups:
                 params = [p for p in group["params"] if p.grad is not None]
                 if params:
-                    if params[0].is_cuda:
+                    if "capturable" in group and params[0].is_cuda:
                         self._check_capture(group)
                     self._step_group(group, params)
         finally:
@@ -510,7 +510,7 @@ class GroupwiseOptimizer(Optimizer):
     def _check_capture(self, group: dict[str, Any]) -> None:
         """Refuses to capture a step that counts on the CPU: a graph would repeat its numbers."""
         on_device = group.get("capturable") or group.get("fused")
-        if "capturable" in group and not on_device and taeda.cuda.is_current_stream_capturing():
+        if not on_device and taeda.cuda.is_current_stream_capturing():
             raise RuntimeError(
                 f"Attempting CUDA graph capture of step() for an instance of {type(self).__name__} "
                 "but param_groups' capturable is False."

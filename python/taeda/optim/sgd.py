@@ -114,6 +114,7 @@ class SGD(ElementwiseOptimizer):
     def _run_fused(
         self, group: dict[str, Any], params: list[Tensor], buffers: list, first: bool = False
     ) -> None:
+        grad_scale, found_inf = _fused.from_scaler(self)
         _fused_sgd_(
             params,
             [p.grad for p in params],
@@ -125,7 +126,8 @@ class SGD(ElementwiseOptimizer):
             nesterov=group["nesterov"],
             maximize=group["maximize"],
             is_first_step=first,
-            **_fused.from_scaler(self),
+            grad_scale=grad_scale,
+            found_inf=found_inf,
         )
 
     def _state_of(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:

@@ -1289,9 +1289,6 @@ class Module:
         return replica
 
 
-# The public names of classes by their first letter: hasattr of a name that is missing stays quick.
-
-
 def _names_of(module: Module) -> Iterator[str]:
     """The attributes of a module, also of one whose __init__ has not run."""
     fields = module.__dict__
