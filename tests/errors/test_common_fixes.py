@@ -184,7 +184,7 @@ def test_an_index_is_shown_as_it_is_written():
 
 
 @pytest.mark.parametrize("layer", ["TransformerEncoderLayer", "MultiheadAttention"])
-def test_a_padding_mask_with_the_length_first_is_called_turned(layer):
+def test_a_padding_mask_with_the_length_first_is_called_transposed(layer):
     name = "src_key_padding_mask" if layer[0] == "T" else "key_padding_mask"
     inputs = "*[torch.rand(5, 3, 8)] * " + ("1" if layer[0] == "T" else "3")
     found = run(taeda, f"nn.{layer}(8, 2)({inputs}, {name}=torch.zeros(5, 3, dtype=torch.bool))")

@@ -163,10 +163,10 @@ def _without_padding(
     if padding is None:
         return mask
     if tuple(padding.shape) != (batch, source):
-        turned = "; yours is turned, mask.T" if padding.shape == (source, batch) else ""
+        transposed = "; yours is transposed, mask.T" if padding.shape == (source, batch) else ""
         raise _misfit(
             f"expecting key_padding_mask shape of {(batch, source)}, but got {padding.shape}",
-            f"a padding mask is (batch, source length), with batch_first=False too{turned}",
+            f"a padding mask is (batch, source length), with batch_first=False too{transposed}",
         )
     padding = padding.view(batch, 1, 1, source).expand(-1, num_heads, -1, -1)
     padding = padding.reshape(batch * num_heads, 1, source)
