@@ -36,24 +36,20 @@ bool Dense::set_strides() {
   return dense;
 }
 
+Reversed::Reversed(const View& v, IntSpan dims) : view_(v), strides_(v.strides) {
+  if (v.ndim() == 0 || v.numel == 0) return;
+  for (const int64_t dim : dims) {
+    const auto d = static_cast<size_t>(dim);
+    const int64_t last = (v.sizes[d] - 1) * strides_[d];
+    view_.data = static_cast<char*>(view_.data) + last * item_size(v.dtype);
+    strides_[d] = -strides_[d];
+  }
+  view_.strides = strides_;
+}
+
 device::Array array(const View& v) {
   if (!v.present) return {};
   return {static_cast<char*>(v.data), element_type(v.dtype)};
-}
-
-DType mover_type(DType t) {
-  switch (item_size(t)) {
-    case 1:
-      return DType::kUInt8;
-    case 2:
-      return DType::kInt16;
-    case 4:
-      return DType::kInt32;
-    case 8:
-      return DType::kInt64;
-    default:
-      return DType::kComplex128;
-  }
 }
 
 Accesses accesses(Span<const View> written, Span<const View> read) {

@@ -29,9 +29,21 @@ class Dense {
   std::optional<Workspace> memory_;
 };
 
+// A View from the end of some dimensions on.
+class Reversed {
+ public:
+  Reversed(const View& v, IntSpan dims);
+  Reversed(const Reversed&) = delete;
+  Reversed& operator=(const Reversed&) = delete;
+  const View& view() const { return view_; }
+  operator const View&() const { return view_; }
+
+ private:
+  View view_;
+  DimVector strides_;
+};
+
 device::Array array(const View& v);
-// A dtype as wide as an element: moving it needs no more.
-DType mover_type(DType t);
 
 // What a launch touches; Views that are left out count for nothing.
 using Accesses = SmallVector<Access, 12>;

@@ -2,10 +2,11 @@
 #include <algorithm>
 #include <optional>
 
+#include "kernels/copy.h"
 #include "kernels/cpu/index/index_common.h"
 #include "kernels/cpu/sort/search.h"
+#include "kernels/cuda/array.h"
 #include "kernels/cuda/mover.h"
-#include "kernels/cuda/temporary.h"
 #include "kernels/cuda/true_flags.h"
 #include "kernels/cuda/walk.h"
 
@@ -17,13 +18,13 @@ class Unshared {
  public:
   Unshared(const View& v, const View& written) : view(v) {
     if (!cpu::may_overlap(v, written)) return;
-    kernels::copy(copy_.emplace(v.device, v.dtype, v.sizes).view, v);
-    view = copy_->view;
+    view = copy_.emplace(v.device, v.dtype, v.sizes).view();
+    kernels::copy(view, v);
   }
   View view;
 
  private:
-  std::optional<DenseTensor> copy_;
+  std::optional<Dense> copy_;
 };
 
 }  // namespace

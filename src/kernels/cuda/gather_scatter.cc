@@ -6,12 +6,6 @@
 namespace taeda::cuda {
 namespace {
 
-Combine combine_named(std::string_view name) {
-  if (name == "sum" || name == "mean" || name == "add") return Combine::kSum;
-  if (name == "prod" || name == "multiply") return Combine::kProd;
-  return name == "amin" ? Combine::kMin : Combine::kMax;
-}
-
 void scatter(const View& self, int64_t dim, const View& index, const View& src, Combine combine) {
   cpu::check_writable(self);
   write_indexed({self, src, index, dim, kBoundsMessage, ErrorKind::kRuntime}, combine);

@@ -2,8 +2,8 @@
 #include "device/deterministic.h"
 #include "kernels/cpu/index/index_common.h"
 #include "kernels/cpu/index/indexing.h"
+#include "kernels/cuda/array.h"
 #include "kernels/cuda/indexing.h"
-#include "kernels/cuda/temporary.h"
 
 namespace taeda::cuda {
 namespace {
@@ -25,6 +25,19 @@ Indices by_dims(const View& self, int64_t first, Span<const View> indices, const
 Indices flat(const View& self, const View& index, const char* message) {
   return {self, {&index, 1}, 0, self.ndim(), true, false, true, message};
 }
+
+// A View's elements in row-major order and other sizes.
+struct Reshaped {
+  Reshaped(const View& v, IntSpan sizes)
+      : elements(v), strides(cpu::dense_strides(sizes)), view(elements) {
+    view.sizes = sizes;
+    view.strides = strides;
+  }
+
+  Dense elements;
+  DimVector strides;
+  View view;
+};
 
 }  // namespace
 

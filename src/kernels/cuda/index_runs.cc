@@ -1,8 +1,8 @@
 // Writes in the order of the indices, by sorting them (text/index_runs.cuh).
 #include "device/launch.h"
+#include "kernels/cuda/array.h"
 #include "kernels/cuda/indexing.h"
 #include "kernels/cuda/kernel_name.h"
-#include "kernels/cuda/temporary.h"
 #include "kernels/cuda/walk.h"
 
 namespace taeda::cuda {
@@ -56,13 +56,13 @@ void index_accumulate(const Indices& what, const View& values) {
 void index_write_in_order(const Indices& what, const View& values) {
   if (values.numel == 0) return;
   const Sorter sorter = sorted(what);
-  const DenseTensor offsets(what.self.device, DType::kInt64, what.indices[0].sizes);
+  const Dense offsets(what.self.device, DType::kInt64, what.indices[0].sizes);
   device::IndexRunsArgs args = arguments(sorter, what.self);
-  args.last = offsets.view.as<int64_t>();
-  SmallVector<Access, 8> touched{access(offsets.view, true)};
+  args.last = offsets.view().as<int64_t>();
+  SmallVector<Access, 8> touched{access(offsets.view(), true)};
   for (const Access& scratch : sorter.accesses(false)) touched.push_back(scratch);
-  launch(what.self.device.index, "index_last_i64_any", offsets.view.numel, &args, touched);
-  index_move({what.self, {&offsets.view, 1}, what.first, what.dims, false, true}, values, true);
+  launch(what.self.device.index, "index_last_i64_any", offsets.view().numel, &args, touched);
+  index_move({what.self, {&offsets.view(), 1}, what.first, what.dims, false, true}, values, true);
 }
 
 }  // namespace taeda::cuda

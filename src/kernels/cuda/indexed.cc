@@ -37,6 +37,12 @@ bool has_atomic(DType t) {
 
 }  // namespace
 
+Combine combine_named(std::string_view name) {
+  if (name == "sum" || name == "mean" || name == "add") return Combine::kSum;
+  if (name == "prod" || name == "multiply") return Combine::kProd;
+  return name == "amin" ? Combine::kMin : Combine::kMax;
+}
+
 void read_indexed(const Indexed& what) {
   if (what.other.numel == 0) return;
   device::IndexArgs args = index_arguments(what);

@@ -1,6 +1,8 @@
 // Launches that address a tensor by indices along one dimension (text/index.cuh).
 #pragma once
 
+#include <string_view>
+
 #include "kernels/cuda/text/index_args.h"
 #include "kernels/view.h"
 #include "taeda/error.h"
@@ -26,6 +28,9 @@ struct Indexed {
   int64_t skipped = -1;
   const View* table = nullptr;  // addressed along its first dimension, where each index is a line
 };
+
+// Of the reductions' names: sum, mean, add; prod, multiply; amin, amax.
+Combine combine_named(std::string_view name);
 
 // What kernels get, a thread for each element of a line.
 device::IndexArgs index_arguments(const Indexed& what);

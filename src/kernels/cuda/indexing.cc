@@ -1,9 +1,9 @@
 #include "kernels/cuda/indexing.h"
 
 #include "device/launch.h"
+#include "kernels/cuda/array.h"
 #include "kernels/cuda/kernel_name.h"
 #include "kernels/cuda/mover.h"
-#include "kernels/cuda/temporary.h"
 #include "kernels/cuda/walk.h"
 
 namespace taeda::cuda {
@@ -13,10 +13,10 @@ void index_move(const Indices& what, const View& other, bool to_self) {
   if (other.numel == 0) return;
   const View &self = what.self, &index = what.indices[0];
   if (what.indices.size() > kIndices) {
-    const DenseTensor offsets(self.device, DType::kInt64, index.sizes);
-    const Access touched[] = {access(offsets.view, true)};
-    index_offsets(what, offsets.view.as<int64_t>(), nullptr, touched);
-    return index_move({self, {&offsets.view, 1}, what.first, what.dims, false, true}, other,
+    const Dense offsets(self.device, DType::kInt64, index.sizes);
+    const Access touched[] = {access(offsets.view(), true)};
+    index_offsets(what, offsets.view().as<int64_t>(), nullptr, touched);
+    return index_move({self, {&offsets.view(), 1}, what.first, what.dims, false, true}, other,
                       to_self);
   }
   device::IndexingArgs args = indexing_arguments(what, 0);

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "device/launch.h"
+#include "kernels/cuda/array.h"
 #include "kernels/cuda/copy.h"
 #include "kernels/cuda/kernel_name.h"
 #include "kernels/cuda/mover.h"
@@ -58,16 +59,7 @@ void triu(const View& out, const View& x, int64_t diagonal) {
 // A copy of what goes through memory the other way.
 void flip(const View& out, const View& x, IntSpan dims) {
   if (out.numel == 0) return;
-  DimVector strides(x.strides);
-  View reversed = x;
-  for (size_t k = 0; k < dims.size() && !strides.empty(); k++) {
-    const auto d = static_cast<size_t>(dims[k]);
-    const int64_t last = (x.sizes[d] - 1) * x.strides[d] * item_size(x.dtype);
-    reversed.data = static_cast<char*>(reversed.data) + last;
-    strides[d] = -strides[d];
-  }
-  reversed.strides = strides;
-  copy(out, reversed);
+  copy(out, Reversed(x, dims));
 }
 
 }  // namespace taeda::cuda

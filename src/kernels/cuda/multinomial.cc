@@ -2,20 +2,16 @@
 #include <algorithm>
 
 #include "device/launch.h"
+#include "kernels/cpu/random/random.h"
 #include "kernels/cuda/kernel_name.h"
 #include "kernels/cuda/philox.h"
 #include "kernels/cuda/rows.h"
+#include "kernels/cuda/sorter.h"
 #include "kernels/cuda/walk.h"
 #include "kernels/cuda/workspace.h"
-#include "kernels/optional.h"
 #include "taeda/error.h"
 
 namespace taeda::cuda {
-// sort.cc, scan.cc, random.cc
-void topk(const View& values, const View& indices, const View& x, int64_t, int64_t, bool, bool);
-void cumsum(const View& out, const View& x, int64_t dim, OptDType);
-void random_exponential(const View& out, double rate, Generator& generator);
-
 namespace {
 
 constexpr uint64_t kMostTurns = 65535;  // PyTorch's grid has a row for each, and this many at most

@@ -4,6 +4,7 @@
 #include "device/launch.h"
 #include "kernels/cuda/array.h"
 #include "kernels/cuda/kernel_name.h"
+#include "kernels/cuda/mover.h"
 #include "kernels/cuda/resample_bytes.h"
 #include "kernels/cuda/text/resample_args.h"
 #include "kernels/cuda/windows.h"
@@ -46,7 +47,7 @@ void resample(const View& result, const View& input, IntSpan, std::string_view m
   const double scales[] = {scale_d, scale_h, scale_w};
   const Resizing what{result, input, input.sizes, result.sizes, mode, align_corners, scales};
   if (mode.starts_with("nearest"))
-    return run<float>(kernel_name("resample_nearest", mover_type(input.dtype), "_any"), what);
+    return run<float>(kernel_name("resample_nearest", mover(input.dtype), "_any"), what);
   if (input.dtype == DType::kUInt8)
     return resample_bytes(
         result, input,

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "kernels/cuda/text/row_args.h"
+#include "kernels/optional.h"
 #include "kernels/view.h"
 
 namespace taeda::cuda {
@@ -20,5 +21,7 @@ int64_t splits_of(int64_t count, int64_t n, uint32_t threads, int64_t most);
 // being read; `written` is the number of another operand that is written.
 void launch_rows(const std::string& kernel, int64_t dim, const View& out, Span<const View> others,
                  size_t written = 0);
+
+void cumsum(const View& out, const View& x, int64_t dim, OptDType);
 
 }  // namespace taeda::cuda

@@ -1,7 +1,6 @@
 // cumsum, cumprod, cummax and cummin (text/scan.cuh).
 #include "kernels/cuda/kernel_name.h"
 #include "kernels/cuda/rows.h"
-#include "kernels/optional.h"
 
 namespace taeda::cuda {
 namespace {

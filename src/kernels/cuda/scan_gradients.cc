@@ -10,23 +10,6 @@ namespace {
 DType compute_type(const View& v) { return dtype_info(v.dtype).compute; }
 DType wide(const View& v) { return is_complex(v.dtype) ? DType::kComplex128 : DType::kFloat64; }
 
-// A View from the end of a dimension on.
-struct Reversed {
-  Reversed(const View& v, int64_t dim) : view(v), strides(v.strides) {
-    if (v.ndim() == 0 || v.numel == 0) return;
-    int64_t& stride = strides[static_cast<size_t>(dim)];
-    const int64_t last = (v.sizes[static_cast<size_t>(dim)] - 1) * stride;
-    view.data = static_cast<char*>(v.data) + last * item_size(v.dtype);
-    stride = -stride;
-    view.strides = strides;
-  }
-  Reversed(const Reversed&) = delete;
-  Reversed& operator=(const Reversed&) = delete;
-
-  View view;
-  DimVector strides;
-};
-
 void run(std::string_view kernel, DType type, int64_t dim, const View& out, const View& a,
          const View& b) {
   const View in[] = {a, b};
@@ -59,8 +42,9 @@ void logcumsumexp_backward(const View& out, const View& gy, const View& self, co
   const DType type = wide(self);
   const Dense sums(out.device, type, out.sizes), y(out.device, type, out.sizes);
   unround(y, self, output, dim);
-  const Reversed s(sums, dim), g(gy, dim), end(y, dim);
-  run("recurrence_rise", type, dim, s.view, g.view, end.view);
+  const IntSpan dims(&dim, 1);
+  const Reversed s(sums, dims), g(gy, dims), end(y, dims);
+  run("recurrence_rise", type, dim, s, g, end);
   run(is_complex(type) ? "exp_difference_conj" : "exp_difference", type, dim, sums, self, y);
   kernels::copy(out, sums);
 }
@@ -71,8 +55,9 @@ void cumprod_jvp(const View& out, const View& tangent, const View& self, int64_t
 void cumprod_backward(const View& out, const View& gy, const View& self, const View&, int64_t dim) {
   const DType type = compute_type(self);
   const Dense sums(out.device, type, out.sizes);
-  const Reversed s(sums, dim), g(gy, dim), x(self, dim);
-  run("recurrence_before", type, dim, s.view, g.view, x.view);
+  const IntSpan dims(&dim, 1);
+  const Reversed s(sums, dims), g(gy, dims), x(self, dims);
+  run("recurrence_before", type, dim, s, g, x);
   launch_rows(kernel_name("products_before", type, "_any"), dim, sums, {&self, 1});
   kernels::copy(out, sums);
 }

@@ -2,20 +2,15 @@
 // (text/index.cuh). A mean is a sum that is divided by counts.
 #include <limits>
 
+#include "kernels/copy.h"
+#include "kernels/cuda/array.h"
 #include "kernels/cuda/copy.h"
 #include "kernels/cuda/indexed.h"
 #include "kernels/cuda/number.h"
 #include "kernels/cuda/pointwise.h"
-#include "kernels/cuda/temporary.h"
 
 namespace taeda::cuda {
 namespace {
-
-Combine combine_named(std::string_view name) {
-  if (name == "sum" || name == "mean") return Combine::kSum;
-  if (name == "prod") return Combine::kProd;
-  return name == "amin" ? Combine::kMin : Combine::kMax;
-}
 
 // What changes nothing that it is combined with.
 Scalar identity(Combine how, DType t) {
@@ -61,11 +56,11 @@ void scatter_reduce(const View& out, const View& self, int64_t dim, const View& 
   if (!include_self) run(out, nothing.view, Combine::kSet, &nothing.view);
   run(out, src, how, nullptr);
   if (reduce != "mean") return;
-  const DenseTensor counts(out.device, DType::kInt64, out.sizes);
-  fill(counts.view, Scalar(int64_t{include_self}));
+  const Dense counts(out.device, DType::kInt64, out.sizes);
+  fill(counts.view(), Scalar(int64_t{include_self}));
   const Number one(DType::kInt64, Scalar(int64_t{1}));
-  run(counts.view, one.view, Combine::kSum, &one.view);
-  divide(out, counts.view);
+  run(counts.view(), one.view, Combine::kSum, &one.view);
+  divide(out, counts.view());
 }
 
 }  // namespace taeda::cuda

@@ -10,6 +10,10 @@
 
 namespace taeda::cuda {
 
+// The first elements along `dim` in their order, as many as `values` has.
+void topk(const View& values, const View& indices, const View& x, int64_t, int64_t dim,
+          bool largest, bool);
+
 // [rows, n] keys, and the number in its row of the element that each is of.
 class Sorter {
  public:

@@ -2,6 +2,7 @@
 #include "device/launch.h"
 #include "kernels/cuda/array.h"
 #include "kernels/cuda/kernel_name.h"
+#include "kernels/cuda/mover.h"
 #include "kernels/cuda/text/unfold_args.h"
 #include "kernels/cuda/windows.h"
 
@@ -51,7 +52,7 @@ void im2col(const View& result, const View& self, IntSpan kernel_size, IntSpan d
   const int64_t taps = int64_t{args.h.kernel} * args.w.kernel;
   const int64_t size = taps * args.h.out * args.w.out;
   args.each = planes_of(result.numel / size, taps, args.h.out, args.w.out);
-  run(kernel_name("im2col", mover_type(self.dtype), "_any"), args, result, self);
+  run(kernel_name("im2col", mover(self.dtype), "_any"), args, result, self);
 }
 
 void col2im(const View& result, const View& self, IntSpan, IntSpan kernel_size, IntSpan dilation,

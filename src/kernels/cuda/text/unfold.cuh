@@ -7,15 +7,11 @@
 // A thread has one element of what is written: columns are moved by an element's size, sums are
 // gathered in the CPU's order. Each column is read or written once.
 #pragma once
-#include "kernels/cuda/text/convert.cuh"
+#include "kernels/cuda/text/move.cuh"
 #include "kernels/cuda/text/place.cuh"
 #include "kernels/cuda/text/unfold_args.h"
 
 namespace taeda::device {
-
-struct alignas(16) Unit16 {
-  uint64_t low, high;
-};
 
 template <class S>
 TD_FN void im2col_kernel(const UnfoldArgs& a) {
