@@ -11,6 +11,8 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/gemm/dgemm.cc"
 #include "kernels/cpu/simd/simd.h"
+// simd.h first: it includes this file once per instruction set
+#include "kernels/cpu/gemm/gemm_tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace taeda::cpu::HWY_NAMESPACE {
@@ -94,37 +96,14 @@ void pack_panels(double* to, const double* from, int64_t lines, int64_t stride, 
     pack<kWidth>(to + i * k, from + i * stride, std::min(kWidth, lines - i), stride, k_stride, k);
 }
 
-// Where a tile goes: c = alpha sums + beta d.
-struct Target {
-  double* c;
-  int64_t c_row, c_col;
-  const double* d;
-  int64_t d_row, d_col;
-  double alpha, beta;
-  int64_t rows, columns;
-  int64_t b_row = kPanel;  // what lies between two rows of the panel of B
-  int64_t a_row = 0;       // and of A, where it is not packed
-};
-
-// A tile whose rows are not contiguous in C or D.
-void store_scattered(const Target& t, const double* tile) {
-  for (int64_t i = 0; i < t.rows; i++) {
-    for (int64_t j = 0; j < t.columns; j++) {
-      const double old = t.beta == 0 ? 0 : t.beta * t.d[i * t.d_row + j * t.d_col];
-      t.c[i * t.c_row + j * t.c_col] = t.alpha * tile[i * kPanel + j] + old;
-    }
-  }
-}
+using Target = TileTarget<double>;
 
 // Strips of A are kTileRows wide, also where only the first kRows of them count; or A is read where
 // it lies.
 template <int kRows, int kVectors, bool kLoose = false>
 void multiply_tile(const double* a, const double* b, int64_t k, const Target& t) {
-  V sums[kRows][kVectors];
-#pragma GCC unroll 16
-  for (auto& row : sums)
-#pragma GCC unroll 4
-    for (V& sum : row) sum = V(0.0);
+  TileSums<double, kRows, kVectors> sums;
+  clear<double, kRows, kVectors>(sums);
   if (t.c_col == 1) {  // C arrives while the sums are made
     for (int64_t i = 0; i < t.rows; i++) {
       __builtin_prefetch(t.c + i * t.c_row, 1);
@@ -144,31 +123,12 @@ void multiply_tile(const double* a, const double* b, int64_t k, const Target& t)
       for (int v = 0; v < kVectors; v++) sums[i][v] = fma(left, right[v], sums[i][v]);
     }
   }
-  if (t.c_col != 1 || (t.d_col != 1 && t.beta != 0)) {
+  if (!is_by_rows(t)) {
     double tile[kRows * kPanel];
-#pragma GCC unroll 16
-    for (int i = 0; i < kRows; i++)
-#pragma GCC unroll 4
-      for (int v = 0; v < kVectors; v++) store(tile + i * kPanel + v * kLanes, sums[i][v]);
-    return store_scattered(t, tile);
+    spill<kPanel, double, kRows, kVectors>(tile, sums);
+    return store_scattered<kPanel>(t, tile);
   }
-  const V alpha(t.alpha), beta(t.beta);
-#pragma GCC unroll 16
-  for (int i = 0; i < kRows; i++) {
-    if (i >= t.rows) break;
-#pragma GCC unroll 4
-    for (int v = 0; v < kVectors; v++) {
-      const int64_t at = v * kLanes, n = std::min(kLanes, t.columns - at);
-      V x = sums[i][v] * alpha;
-      if (n == kLanes) {
-        if (t.beta != 0) x = fma(beta, load(t.d + i * t.d_row + at), x);
-        store(t.c + i * t.c_row + at, x);
-      } else if (n > 0) {
-        if (t.beta != 0) x = fma(beta, load_n(t.d + i * t.d_row + at, n), x);
-        store_n(t.c + i * t.c_row + at, x, n);
-      }
-    }
-  }
+  store_sums<double, kRows, kVectors>(t, sums, t.rows);
 }
 
 // The tile with the fewest of 4, 8 and 12 rows and of vectors.
@@ -203,15 +163,10 @@ struct Block {
 void multiply_one(const Block& block, const double* strip, int64_t a_row, int64_t row, int64_t rows,
                   int64_t panel) {
   const Dgemm& p = block.p;
-  const bool first = block.k0 == 0;
   const int64_t column = block.column + panel * kPanel;
-  double* c = p.c + row * p.c_row + column * p.c_col;
-  Target t{c,       p.c_row, p.c_col, c,    p.c_row,
-           p.c_col, p.alpha, 1,       rows, std::min(kPanel, block.columns - panel * kPanel)};
+  Target t = tile_target(p, row, column, rows, std::min(kPanel, block.columns - panel * kPanel),
+                         kPanel, block.k0 == 0);
   t.a_row = a_row;
-  if (first) t.beta = p.beta;
-  if (first && p.d)
-    t.d = p.d + row * p.d_row + column * p.d_col, t.d_row = p.d_row, t.d_col = p.d_col;
   const double* b = block.packed_b + panel * kPanel * block.k;
   if (block.b_lies && t.columns == kPanel) b = p.b + block.k0 * p.b_row + column, t.b_row = p.b_row;
   multiply_rows<kTileRows>(strip, b, block.k, t);
@@ -278,9 +233,7 @@ void multiply(const Dgemm& p, bool parallel) {
 
 void dgemm_any(const Dgemm& p, bool parallel) {
   if (p.c_col != 1 && p.c_row == 1)
-    multiply({p.n, p.m, p.k, p.c, p.c_col, p.c_row, p.b, p.b_col, p.b_row, p.a, p.a_col, p.a_row,
-              p.alpha, p.beta, p.d, p.d_col, p.d_row},
-             parallel);
+    multiply(transposed(p), parallel);
   else
     multiply(p, parallel);
 }

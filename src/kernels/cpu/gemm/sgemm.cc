@@ -10,6 +10,8 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/gemm/sgemm.cc"
 #include "kernels/cpu/simd/simd.h"
+// simd.h first: it includes this file once per instruction set
+#include "kernels/cpu/gemm/gemm_tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace taeda::cpu::HWY_NAMESPACE {
@@ -170,28 +172,8 @@ TD_FN void pack(float* to, const float* from, int64_t lines, int64_t stride, int
   }
 }
 
-// Where a tile goes: c = alpha sums + beta d, `columns` wide.
-struct Target {
-  float* c;
-  int64_t c_row, c_col;
-  const float* d;
-  int64_t d_row, d_col;
-  float alpha, beta;
-  int64_t columns;
-  int64_t b_row = kPanel;  // what lies between two rows of the panel of B
-  int64_t a_row = 0;       // and of A, where it is not packed
-};
+using Target = TileTarget<float>;
 
-// A tile whose rows are not contiguous in C and D.
-void store_scattered(const Target& t, const float* tile, int64_t rows) {
-  for (int64_t j = 0; j < t.columns; j++) {
-    for (int64_t i = 0; i < rows; i++) {
-      const float x = t.alpha * tile[i * kPanel + j];
-      const float old = t.beta == 0 ? 0 : t.beta * t.d[i * t.d_row + j * t.d_col];
-      t.c[i * t.c_row + j * t.c_col] = x + old;
-    }
-  }
-}
 // The same where columns of C and D do.
 template <int kRows>
 void store_columns(const Target& t, const float* tile) {
@@ -222,11 +204,8 @@ struct LooseRows {
 
 template <int kRows, int kVectors>
 void multiply_tile(const float* a, const float* b, int64_t k, const Target& t) {
-  V sums[kRows][kVectors];
-#pragma GCC unroll 16
-  for (auto& row : sums)
-#pragma GCC unroll 4
-    for (V& sum : row) sum = V(0.0f);
+  TileSums<float, kRows, kVectors> sums;
+  clear<float, kRows, kVectors>(sums);
   if (t.c_col == 1) {  // C arrives while the sums are made
 #pragma GCC unroll 16
     for (int i = 0; i < kRows; i++) {
@@ -251,33 +230,15 @@ void multiply_tile(const float* a, const float* b, int64_t k, const Target& t) {
     add_up(LooseRows{a, t.a_row});
   else
     add_up(PackedRows{a});
-  if (t.c_col != 1 || (t.d_col != 1 && t.beta != 0)) {
+  if (!is_by_rows(t)) {
     float tile[kRows * kPanel];
-#pragma GCC unroll 16
-    for (int i = 0; i < kRows; i++)
-#pragma GCC unroll 4
-      for (int v = 0; v < kVectors; v++) store(tile + i * kPanel + v * kLanes, sums[i][v]);
+    spill<kPanel, float, kRows, kVectors>(tile, sums);
     if constexpr (kRows % 4 == 0) {
       if (t.c_row == 1 && (t.d_row == 1 || t.beta == 0)) return store_columns<kRows>(t, tile);
     }
-    return store_scattered(t, tile, kRows);
+    return store_scattered<kPanel>(t, tile);
   }
-  const V alpha(t.alpha), beta(t.beta);
-#pragma GCC unroll 16
-  for (int i = 0; i < kRows; i++) {
-#pragma GCC unroll 4
-    for (int v = 0; v < kVectors; v++) {
-      const int64_t at = v * kLanes, n = std::min(kLanes, t.columns - at);
-      V x = sums[i][v] * alpha;
-      if (n == kLanes) {
-        if (t.beta != 0) x = fma(beta, load(t.d + i * t.d_row + at), x);
-        store(t.c + i * t.c_row + at, x);
-      } else if (n > 0) {
-        if (t.beta != 0) x = fma(beta, load_n(t.d + i * t.d_row + at, n), x);
-        store_n(t.c + i * t.c_row + at, x, n);
-      }
-    }
-  }
+  store_sums<float, kRows, kVectors>(t, sums, kRows);
 }
 
 using TileFn = void (*)(const float*, const float*, int64_t, const Target&);
@@ -318,15 +279,10 @@ void pack_panels(float* to, int64_t length, const float* from, int64_t lines, in
 void multiply_one(const Block& block, const float* strip, int64_t row, int64_t rows,
                   int64_t panel) {
   const Sgemm& p = block.p;
-  const bool first = block.k0 == 0;
   const int64_t column = block.column + panel * kPanel;
-  float* c = p.c + row * p.c_row + column * p.c_col;
-  Target t{c,       p.c_row, p.c_col,
-           c,       p.c_row, p.c_col,
-           p.alpha, 1,       std::min(kPanel, block.columns - panel * kPanel)};
-  if (first) t.beta = p.beta;
-  if (first && p.d)
-    t.d = p.d + row * p.d_row + column * p.d_col, t.d_row = p.d_row, t.d_col = p.d_col;
+  const Target t =
+      tile_target(p, row, column, rows, std::min(kPanel, block.columns - panel * kPanel), kPanel,
+                  block.k0 == 0);
   tile_fn(rows, t.columns)(strip, block.packed_b + panel * kPanel * block.k, block.k, t);
 }
 
@@ -428,9 +384,9 @@ void multiply_packed(const PackedProduct& p) {
       rows = loose ? kTileRows : std::min(kTileRows - above, p.m - i);
       for (Prefetch& ahead : p.ahead) ahead.advance();
       float* c = p.c + i * p.c_row + j * p.c_col;
-      const Target t{
-          c,     p.c_row, p.c_col, c, p.c_row, p.c_col, p.alpha, p.beta, std::min(kPanel, p.n - j),
-          b_row, p.a_row};
+      const Target t{c,       p.c_row, p.c_col, c,    p.c_row,
+                     p.c_col, p.alpha, p.beta,  rows, std::min(kPanel, p.n - j),
+                     b_row,   p.a_row};
       const float* a = loose ? p.a + line * p.a_row : p.a + (line - above) * p.a_length + above;
       tile_fn(rows, t.columns)(a, p.b + j * p.b_length, p.k, t);
     }
@@ -472,9 +428,7 @@ void sgemm_any(const Sgemm& p, bool parallel) {
   const bool stream_b =
       p.m <= kFewRows && p.m < p.n && p.b_row == 1 && p.c_col == 1 && p.n * p.k >= kLargeOperand;
   if (stream_b || (p.c_col != 1 && p.c_row == 1))
-    multiply({p.n, p.m, p.k, p.c, p.c_col, p.c_row, p.b, p.b_col, p.b_row, p.a, p.a_col, p.a_row,
-              p.alpha, p.beta, p.d, p.d_col, p.d_row},
-             parallel);
+    multiply(transposed(p), parallel);
   else
     multiply(p, parallel);
 }

@@ -28,6 +28,13 @@ struct PackedGemm {
 };
 using Sgemm = PackedGemm<float>;
 
+// C^T = alpha B^T A^T + beta D^T, the same product.
+template <class T>
+PackedGemm<T> transposed(const PackedGemm<T>& p) {
+  return {p.n, p.m,     p.k,     p.c,     p.c_col, p.c_row, p.b,     p.b_col, p.b_row,
+          p.a, p.a_col, p.a_row, p.alpha, p.beta,  p.d,     p.d_col, p.d_row};
+}
+
 // On the calling thread, or on the pool.
 void sgemm(const Sgemm& p, bool parallel);
 
