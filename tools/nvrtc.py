@@ -26,6 +26,11 @@ REPLACED = {
 namespace taeda { enum class DType : uint8_t; }
 """,
 }
+# Definitions that are the CPU's, too.
+SHARED = (
+    "grid_taps implicit_gradients log_add_exp orthogonal_polynomials resample_taps "
+    "special_functions"
+).split()
 OPTIONS = ["--std=c++20", "-default-device", "--fmad=true", "--diag-suppress=1097,177,550"]
 
 
@@ -69,9 +74,7 @@ class Nvrtc:
             *src.glob("kernels/cpu/simd/special.*"),
             src / "kernels/cpu/pointwise/divide.h",
             src / "device/fault_code.h",
-            src / "kernels/grid_taps.h",
-            src / "kernels/log_add_exp.h",
-            src / "kernels/resample_taps.h",
+            *(src / f"kernels/{name}.h" for name in SHARED),
         ]
         texts = {name: '#include "kernels/cuda/text/std.cuh"\n' for name in STANDARD}
         texts |= {str(file.relative_to(src)): file.read_text() for file in files} | REPLACED

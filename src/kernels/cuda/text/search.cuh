@@ -1,6 +1,8 @@
-// searchsorted and isin, by a binary search for each value; histc, by counting.
+// searchsorted and isin, by a binary search for each value; histc, by counting;
+// the bins of histogram, by a division.
 //
 //   out_i = how many of the sorted elements come before v_i (or are not behind it)
+//   bin_i = the k with edge_k <= x_i < edge_(k + 1), for edges of equal distances
 //   count[floor((x_i - low) bins / (high - low))] += 1
 //
 // NaN comes behind every number. Each value is read once, the sorted elements log2(m) times a
@@ -39,6 +41,23 @@ TD_FN void search_kernel(const SearchArgs& a) {
     } else {
       reinterpret_cast<int64_t*>(a.out)[i] = static_cast<int64_t>(begin);
     }
+  }
+}
+
+// The rounding of the division may give the bin beside.
+template <class T>
+TD_FN void histogram_bins_kernel(const BinsArgs& a) {
+  const T* const edge = reinterpret_cast<const T*>(a.edges);
+  const int64_t last = a.m - 1;
+  const T low = edge[0], scale = static_cast<T>(a.m) / (edge[a.m] - low);
+  for (uint64_t i = first_index(); i < a.n; i += index_step()) {
+    const T x = reinterpret_cast<const T*>(a.x)[i], at = (x - low) * scale;
+    int64_t bin = at > 0 ? (at < static_cast<T>(last) ? static_cast<int64_t>(at) : last) : 0;
+    if (x < edge[bin] && bin > 0)
+      bin--;
+    else if (x >= edge[bin + 1] && bin < last)
+      bin++;
+    a.out[i] = bin;
   }
 }
 

@@ -18,6 +18,14 @@ struct SearchArgs {
   bool invert;  // or whether there is none
 };
 
+// The bins of n elements, between m + 1 edges; all dense.
+struct BinsArgs {
+  const char *x, *edges;
+  int64_t* out;
+  uint64_t n;
+  int64_t m;
+};
+
 // Counts of x in `bins` equal bins over [low, high].
 struct HistogramArgs {
   Walk<1> walk;
