@@ -146,6 +146,36 @@ def test_adaptive_pooling(n):
                 )
 
 
+@pytest.mark.parametrize("n", [2, 3])
+def test_fractional_pooling(n):
+    pool = getattr(F, f"fractional_max_pool{n}d")
+    for dtype in FLOATING:
+        x = values(dtype, SIZES[n])
+        x[0, 0, 1] = float("nan")
+        u = values("float64", (2, SIZES[n][1], n), 3).sigmoid().to(x.dtype)
+        for kernel, out in [(2, 3), (3, 1), (1, (4, 5, 6)[:n]), (2, (3, 4, 5)[:n])]:
+            agree(
+                lambda x, u, k=kernel, o=out: with_gradients(
+                    lambda x: pool(x, k, o, return_indices=False, _random_samples=u), x
+                ),
+                x,
+                u,
+                what=f"{dtype} {kernel} {out}",
+            )
+            agree(
+                lambda x, u, k=kernel, o=out: pool(x, k, o, return_indices=True, _random_samples=u),
+                x,
+                u,
+            )
+
+
+def test_fractional_windows_at_no_number_are_raised_later():
+    u = taeda.full((1, 1, 2), float("nan"), device="cuda")
+    F.fractional_max_pool2d(taeda.ones(1, 1, 4, 4, device="cuda"), 2, 2, _random_samples=u)
+    with pytest.raises(RuntimeError, match="random_samples must be finite"):
+        taeda.cuda.synchronize()
+
+
 def test_empty_batches_and_results():
     x = taeda.zeros(0, 2, 4, 4)
     agree(lambda x: with_gradients(lambda x: F.max_pool2d(x, 2), x), x)

@@ -1,4 +1,5 @@
 #include "kernels/cuda/text/avg_pool.cuh"
+#include "kernels/cuda/text/fractional_pool.cuh"
 #include "kernels/cuda/text/pool.cuh"
 
 namespace taeda::device {
@@ -6,6 +7,7 @@ namespace taeda::device {
 #define TD_POOL(type, S, T)                                                         \
   TD_GLOBAL(max_pool_##type##_any, PoolArgs, max_pool_kernel<S, T>)                 \
   TD_GLOBAL(max_pool_scatter_##type##_any, PoolArgs, max_pool_scatter_kernel<S, T>) \
+  TD_GLOBAL(fractional_max_pool_##type##_any, PoolArgs, fractional_max_pool_kernel<S, T>) \
   TD_GLOBAL(pool_scatter_##type##_any, PoolArgs, pool_scatter_kernel<S, T>)         \
   TD_GLOBAL(avg_pool_##type##_any, PoolArgs, avg_pool_kernel<S, T>)                 \
   TD_GLOBAL(avg_pool_backward_##type##_any, PoolArgs, avg_pool_backward_kernel<S, T>)

@@ -19,9 +19,11 @@ struct PoolArgs {
   Planes each;      // of results or inputs: one a thread
   int64_t in, out;  // elements of a plane
   char* result;
-  const char* x;          // the inputs, or gradients of the results
-  char* argmax;           // taps: bytes or 32-bit integers; null: not wanted
-  int64_t* indices;       // in a plane; null: not wanted
+  const char* x;        // the inputs, or gradients of the results
+  char* argmax;         // taps: bytes or 32-bit integers; null: not wanted
+  int64_t* indices;     // in a plane; null: not wanted
+  const char* samples;  // random numbers of fractional windows: `spatial` of a plane
+  int32_t spatial;
   int64_t divisor;        // of averages; 0: the elements of the window
   int64_t lowest;         // what an empty window of integers has
   BoundsMessage message;  // for indices that are not in a plane
