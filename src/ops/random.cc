@@ -418,16 +418,18 @@ Tensor _standard_gamma(const Tensor& self, Generator* generator) {
   return out;
 }
 
-// Gamma numbers divided by their sum, in double so that none of small shape underflows.
+// Gamma numbers divided by their sum, on the CPU in double so that none of small shape underflows.
 Tensor _sample_dirichlet(const Tensor& self, Generator* generator) {
   const DType dtype = self.dtype();
-  const Tensor gamma = impl::_standard_gamma(impl::_cast(self, DType::kFloat64, {}), generator);
+  const bool on_cpu = self.device().is_cpu(), is_float = dtype == DType::kFloat32;
+  const Tensor shapes = on_cpu ? impl::_cast(self, DType::kFloat64, {}) : self;
+  const Tensor gamma = impl::_standard_gamma(shapes, generator);
   const Tensor shares = op::div(gamma, op::sum(gamma, DimVector{-1}, true, std::nullopt));
-  const bool is_float = dtype == DType::kFloat32;
   const double least =
       is_float ? double{std::numeric_limits<float>::min()} : std::numeric_limits<double>::min();
-  const double most = 1 - (is_float ? 0x1p-24 : 0x1p-53);
-  return op::clamp(impl::_cast(shares, dtype, {}), Scalar(least), Scalar(most));
+  const double step = is_float ? 0x1p-23 : 0x1p-52;  // CUDA keeps twice as far from 1 as the CPU
+  return op::clamp(impl::_cast(shares, dtype, {}), Scalar(least),
+                   Scalar(1 - (on_cpu ? step / 2 : step)));
 }
 
 Tensor multinomial(const Tensor& self, int64_t samples, bool replacement, Generator* generator) {

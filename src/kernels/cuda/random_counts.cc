@@ -1,4 +1,5 @@
-// bernoulli by elements' probabilities (text/random.cuh), poisson and binomial (text/counts.cuh).
+// bernoulli by elements' probabilities (text/random.cuh), poisson, binomial and gamma
+// numbers (text/counts.cuh).
 #include "device/launch.h"
 #include "kernels/cuda/kernel_name.h"
 #include "kernels/cuda/philox.h"
@@ -54,6 +55,10 @@ void random_bernoulli_each(const View& out, const View& p, Generator& generator)
 
 void random_poisson(const View& out, const View& rate, Generator& generator) {
   count("random_poisson", DType::kFloat64, out, {&rate, 1}, 20, out.numel, generator);
+}
+
+void random_gamma(const View& out, const View& shape, Generator& generator) {
+  count("random_gamma", out.dtype, out, {&shape, 1}, 10, out.numel, generator);
 }
 
 void random_binomial(const View& out, const View& trials, const View& prob, Generator& generator) {

@@ -290,6 +290,92 @@ def test_binomial_at_the_ends():
     assert x[:3] == [0, 0, 5] and math.isnan(x[3]) and math.isnan(x[4])
 
 
+class Curand:
+    """The numbers of one thread, as PyTorch's kernels call for them."""
+
+    def __init__(self, thread, seed):
+        self.words = (np.uint64(w) for draw in range(1000) for w in philox(draw, thread, seed))
+        self.second = None
+
+    def uniform(self):
+        return float(unit(next(self.words)))
+
+    def normal(self):
+        if self.second is not None:
+            x, self.second = self.second, None
+            return x
+        u, v = self.uniform(), (int(next(self.words)) + 0.5) * 2.0**-32 * 2 * math.pi
+        radius = math.sqrt(-2 * math.log(u))
+        self.second = radius * math.cos(v)
+        return radius * math.sin(v)
+
+    def gamma(self, shape):
+        scale = 1.0
+        if shape < 1:
+            if shape == 0:
+                return 0
+            scale = (1 - self.uniform()) ** (1 / shape)
+            shape += 1
+        d = shape - float(np.float32(1 / 3))
+        c = 1 / math.sqrt(9 * d)
+        while True:
+            x = self.normal()
+            v = (1 + c * x) ** 3
+            if v <= 0:
+                continue
+            u = 1 - self.uniform()
+            if math.log(u) < 0.5 * x * x + d * (1 - v + math.log(v)):
+                return scale * d * v
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_gamma_numbers_are_those_of_marsaglia_and_tsang(dtype):
+    shapes = np.concatenate([[0.0, 0.01, 0.3], np.geomspace(0.05, 1e4, 297)])
+    shapes = shapes.astype(dtype)
+    taeda.cuda.manual_seed(20)
+    x = taeda._standard_gamma(taeda.from_numpy(shapes).to("cuda")).numpy(force=True)
+    expected = [Curand(i, 20).gamma(float(shape)) for i, shape in enumerate(shapes)]
+    expected = np.maximum(np.array(expected), np.finfo(dtype).tiny)
+    np.testing.assert_allclose(x, expected, rtol=2e-4 if dtype == "float32" else 3e-6)
+    assert taeda.rand(1, device="cuda").item() == uniform(1, 20, 12)[0]  # 10, rounded up
+
+
+@pytest.mark.parametrize("shape", [0.2, 1.0, 30.0])
+def test_gamma_numbers_have_the_right_mean_and_variance(shape):
+    taeda.cuda.manual_seed(21)
+    x = taeda._standard_gamma(taeda.full((8000,), shape, device="cuda")).double()
+    assert abs(x.mean().item() - shape) < 5 * math.sqrt(shape / 8000)
+    assert abs(x.var().item() / shape - 1) < 0.2
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_gamma_numbers_of_shapes_that_are_none(device):
+    x = taeda._standard_gamma(taeda.tensor([math.nan, -1.0, math.inf, 2.0], device=device)).tolist()
+    assert math.isnan(x[0]) and math.isnan(x[1]) and x[2] == math.inf and 0 < x[3] < 20
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_dirichlet_numbers_are_shares_of_gamma_numbers(dtype):
+    alpha = taeda.tensor([[0.5, 1, 3, 7], [2, 2, 1e-8, 9]], dtype=getattr(taeda, dtype))
+    taeda.cuda.manual_seed(22)
+    gamma = taeda._standard_gamma(alpha.to("cuda")).numpy(force=True)
+    taeda.cuda.manual_seed(22)
+    x = taeda._sample_dirichlet(alpha.to("cuda")).numpy(force=True)
+    limits = np.finfo(dtype)
+    expected = np.clip(gamma / gamma.sum(-1, keepdims=True), limits.tiny, 1 - limits.eps)
+    assert x.dtype == gamma.dtype
+    np.testing.assert_allclose(x, expected, rtol=1e-6)
+
+
+def test_gradients_of_gamma_and_dirichlet_numbers_stay_on_the_device():
+    alpha = taeda.tensor([0.5, 1, 3, 7], device="cuda", requires_grad=True)
+    x = taeda._standard_gamma(alpha)
+    (grad,) = taeda.autograd.grad(x.sum(), alpha)
+    assert taeda.equal(grad, taeda._standard_gamma_grad(alpha, x))
+    taeda.distributions.Dirichlet(alpha).rsample().square().sum().backward()
+    assert alpha.grad.isfinite().all() and alpha.grad.device.type == "cuda"
+
+
 def exponential(n, seed):
     return -np.log(unit(words(n, seed)[:, 0]).astype(np.float64))
 

@@ -1,7 +1,6 @@
 // Gamma numbers with PyTorch's draws: Marsaglia and Tsang, "A simple method for generating gamma
 // variables" (2000). A cube of a shifted normal number, d (1 + c x)^3, is accepted with the ratio
 // of the densities; shapes a below 1 take a draw of shape a + 1 times u^(1/a).
-#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -18,6 +17,7 @@ constexpr float kThird = 1.0f / 3.0f, kSqueeze = 0.0331f;
 // T is the precision in which PyTorch works out d.
 template <class T>
 double standard_gamma(T shape, Mt19937& generator) {
+  if (!(shape >= 0)) return std::numeric_limits<double>::quiet_NaN();  // never accepts
   double scale = 1;
   if (shape < 1) {
     if (shape == 0) return 0;
@@ -45,7 +45,8 @@ void random_gamma(const View& out, const View& shape, Generator& generator) {
     for (int64_t i = 0; i < out.numel; i++) {
       if (i > 0 && i % (1 << 16) == 0) lock.look();
       const T draw = static_cast<T>(standard_gamma(shape.as<T>()[i], *lock));
-      out.as<T>()[i] = std::max(std::numeric_limits<T>::min(), draw);
+      constexpr T kLeast = std::numeric_limits<T>::min();
+      out.as<T>()[i] = draw < kLeast ? kLeast : draw;
     }
   });
 }

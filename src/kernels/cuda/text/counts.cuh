@@ -1,10 +1,12 @@
-// Poisson and binomial numbers. An element's words come from a subsequence of its own, or that of a
-// thread that has four elements; read once, written once.
+// Poisson, binomial and gamma numbers. An element's words come from a subsequence of its own, or
+// that of a thread that has four elements; read once, written once.
 //
 // Few events are counted one by one (Knuth; Devroye, Non-uniform random variate generation, 1986).
 // For more, the transformed rejection of Hormann (1993): a number k from a distribution close above
 // the wanted one is accepted with the ratio of the two. Poisson numbers of rates below 64 and above
-// 4000 are curand's, those between only of the same distribution.
+// 4000 are curand's, those between only of the same distribution. Gamma numbers are those of
+// Marsaglia and Tsang, "A simple method for generating gamma variables" (2000), as in PyTorch: from
+// float's uniform and normal numbers, for double, too.
 #pragma once
 #include "kernels/cuda/text/philox.cuh"
 
@@ -111,6 +113,47 @@ TD_FN T binomial(T n, T p, WordStream& words) {
   return p <= T(0.5) ? k : n - k;
 }
 
+// Normal numbers come in pairs: the second is kept for the next call.
+class NormalStream {
+ public:
+  TD_FN explicit NormalStream(WordStream& words) : words_(words) {}
+  TD_FN float next() {
+    has_second_ = !has_second_;
+    if (!has_second_) return second_;
+    const uint32_t first = words_.next(), second = words_.next();
+    const Normals<float> pair(Words4{{first, second, first, second}});
+    second_ = pair.at[1];
+    return pair.at[0];
+  }
+
+ private:
+  WordStream& words_;
+  float second_ = 0;
+  bool has_second_ = false;
+};
+// A cube of a shifted normal number, d (1 + c x)^3, is accepted with the ratio of the densities;
+// shapes below 1 take a draw of shape + 1 times u^(1 / shape). Constants have float's precision.
+template <class T>
+TD_FN T gamma_number(T shape, WordStream& words) {
+  if (!(shape >= 0)) return std::numeric_limits<T>::quiet_NaN();
+  T scale = 1;
+  if (shape < 1) {
+    if (shape == 0) return 0;
+    scale = std::pow(static_cast<T>(1) - static_cast<T>(words.uniform()), 1 / shape);
+    shape += 1;
+  }
+  NormalStream normals(words);
+  const T d = shape - static_cast<T>(1.0f / 3.0f), c = 1 / std::sqrt(9 * d);
+  while (true) {
+    const T x = normals.next(), root = 1 + c * x;
+    if (root <= 0) continue;
+    const T v = root * root * root, u = 1 - static_cast<T>(words.uniform()), xx = x * x;
+    if (u < 1 - static_cast<T>(0.0331f) * xx * xx ||
+        std::log(u) < T(0.5) * xx + d * (1 - v + std::log(v)))
+      return scale * d * v;
+  }
+}
+
 TD_FN void poisson_kernel(const CountArgs& args) {
   const uint64_t size = args.itemsize;
   const Start from = start(args.philox);
@@ -119,6 +162,17 @@ TD_FN void poisson_kernel(const CountArgs& args) {
     double rate = load<double>(args.in[0] + i * size, args.type);
     if (!(rate >= 0)) report(args.message, 0, 0), rate = 0;
     store(args.out + i * size, args.type, poisson(rate, words));
+  }
+}
+
+template <class T>
+TD_FN void gamma_kernel(const CountArgs& args) {
+  constexpr T kLeast = std::numeric_limits<T>::min();
+  const Start from = start(args.philox);
+  for (uint64_t i = first_index(); i < args.n; i += index_step()) {
+    WordStream words(from, i);
+    const T x = gamma_number(reinterpret_cast<const T*>(args.in[0])[i], words);
+    reinterpret_cast<T*>(args.out)[i] = x < kLeast ? kLeast : x;
   }
 }
 
