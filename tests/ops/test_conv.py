@@ -226,7 +226,16 @@ def test_backward_operators_check_their_arguments() -> None:
 
 
 @pytest.mark.parametrize("width", [1, 5, 14, 16, 17, 40])
-@pytest.mark.parametrize("options", [{}, {"padding": 1}, {"padding": (1, 2), "dilation": (1, 2)}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"padding": 1},
+        {"padding": (1, 2), "dilation": (1, 2)},
+        {"padding": 1, "stride": 2},
+        {"padding": (2, 1), "stride": (1, 2)},
+    ],
+)
 def test_depthwise_rows_of_any_width(width: int, options: dict) -> None:
     """3x3 filters read images where they are: lanes beyond a row must not count."""
     torch = pytest.importorskip("torch")

@@ -504,7 +504,8 @@ void add_products_3x3(float* totals, const Target& gy, const float* x, int64_t p
   V total[3][3];
 #pragma GCC unroll 16
   for (int t = 0; t < 9; t++) total[t / 3][t % 3] = load(totals + t * kLanes);
-  // Vectors that are not full are masked on both sides: nothing times infinity is not nothing.
+  // Nothing times infinity is not nothing: vectors that are not full are masked on both sides, and
+  // rows beyond the gradient's do not count.
   const auto add = [&](int64_t j, const auto& read) HWY_ATTR {
     V g[kRows];
 #pragma GCC unroll 4
@@ -514,8 +515,9 @@ void add_products_3x3(float* totals, const Target& gy, const float* x, int64_t p
       g[i] = i < gy.rows ? read(from) : V(0.0f);
     }
     for_each_of_3x3<kStride>(x + j, pitch, offsets, read,
-                             [&](V value, int k, int l, int i)
-                                 HWY_ATTR { total[k][l] = fma(g[i], value, total[k][l]); });
+                             [&](V value, int k, int l, int i) HWY_ATTR {
+                               if (i < gy.rows) total[k][l] = fma(g[i], value, total[k][l]);
+                             });
   };
   int64_t j = 0;
   for (; j + kLanes <= gy.columns; j += kLanes)
