@@ -76,7 +76,7 @@ void pack(double* to, const double* from, int64_t lines, int64_t stride, int64_t
   int64_t j = 0;
   if (lines == kWidth && stride == 1) {
     for (; j < k; j++) std::memcpy(to + j * kWidth, from + j * k_stride, kWidth * sizeof(double));
-  } else if (lines == kWidth && k_stride == 1) {
+  } else if (kWidth % 2 == 0 && lines == kWidth && k_stride == 1) {
     for (; j + kLanes <= k; j += kLanes)
       for (int64_t i = 0; i < kWidth; i += 2)
         transpose_two(to + j * kWidth + i, kWidth, from + i * stride + j, stride);
