@@ -35,6 +35,10 @@ SIMULATED = (
     "tests/device/simulated tests/ops/test_grid.py tests/autograd tests/nn tests/optim "
     "--device=cuda"
 ).split()
+# What runs once more with TAEDA_CPU=baseline: kernels whose tiles and panels follow the vectors.
+BASELINE_CPP = "Gemm.*:Convolution.*:Loop.*:Copy.*:Reduce.*:Softmax.*:Sort.*:Scan.*:Random.*:FusedStep*"
+BASELINE = "tests/ops/test_conv.py tests/ops/test_lapack_blocks.py tests/ops/test_pool.py".split()
+BASELINE_ENVIRONMENT = {"TAEDA_CPU": "baseline"}
 # What runs with kernels for CUDA that are built with the sanitizers, in an ordinary build.
 EMULATED = ["tests/device/simulated"]
 # Highway has no vectors under the thread sanitizer: last bits and chosen algorithms differ.
@@ -179,6 +183,8 @@ def main() -> int:
     if args.only != "python":
         program = "taeda_core_tests" if args.only == "core" else "taeda_tests"
         total.add(run_gtest(build, env, LEFT_OUT.get(args.sanitize, ""), program))
+        if not args.sanitize and args.only != "core":
+            total.add(run_gtest(build, env | BASELINE_ENVIRONMENT, BASELINE_CPP, program))
     if args.only not in ("cpp", "core"):
         paths = ["tests"]
         if args.sanitize:
@@ -189,6 +195,8 @@ def main() -> int:
             extra += ["-k", DESELECTED[args.sanitize]]
         named = [path for path in args.rest if not path.startswith("-")]
         total.add(run_pytest(build, env, named or paths, extra))
+        if not named and not args.sanitize:
+            total.add(run_pytest(build, env | BASELINE_ENVIRONMENT, BASELINE, extra, "baseline"))
         if not named and args.sanitize != "thread":
             env["TAEDA_CUDA"] = "sim:2"
             total.add(run_pytest(build, env, SIMULATED, extra, "simulated"))

@@ -109,8 +109,10 @@ def from_table(dtypes: int, wanted: list[str]) -> dict[str, list[Call]]:
 def by_width() -> dict[str, list[Call]]:
     """What reads neighbours, in rows of all lengths beside that of a vector."""
 
-    def of(function: Callable, *shapes: tuple[int, ...], **options: Any) -> Call:
-        make = lambda: [torch.randn(s, requires_grad=True) for s in shapes]  # noqa: E731
+    def of(
+        function: Callable, *shapes: tuple[int, ...], dtype: Any = torch.float32, **options: Any
+    ) -> Call:
+        make = lambda: [torch.randn(s, dtype=dtype, requires_grad=True) for s in shapes]  # noqa: E731
         return lambda: (function, make(), options)
 
     calls: dict[str, list[Call]] = {}
@@ -128,6 +130,7 @@ def by_width() -> dict[str, list[Call]]:
             "product": of(torch.matmul, (n, 5), (5, n)),
             "batches": of(torch.bmm, (2, 3, n), (2, n, 4)),
             "linear": of(F.linear, (3, n), (7, n), (7,)),
+            "linear in panels": of(F.linear, (40, n), (3 * n, n), dtype=torch.float64),
             "attention": of(F.scaled_dot_product_attention, *[(1, 2, 5, n)] * 3),
             "softmax": of(F.softmax, (3, n), dim=-1),
             "norm": of(lambda x, w: F.layer_norm(x, w.shape, w), (3, n), (n,)),
