@@ -219,6 +219,7 @@ TensorList chunk(const Tensor& self, int64_t chunks, int64_t dim) {
 // and what is written into one is its own history. A dual tensor's stay views, of its tangent too.
 static TensorList each_by_itself(TensorList parts, const Tensor& self, int64_t dim) {
   int64_t start = 0;
+  const bool recorded = thread_modes.grad_enabled && self.requires_grad();
   for (Tensor& part : parts) {
     const int64_t end = start + part.size(dim);
     part = op::slice(self, dim, start, end, 1);
@@ -226,6 +227,7 @@ static TensorList each_by_itself(TensorList parts, const Tensor& self, int64_t d
     if (!(impl.keys | thread_modes.included).has(Key::kForward)) {
       impl.view_base = {};
       impl.view_flags = 0;
+      if (!recorded) impl.keys = impl.keys - Key::kAutograd;  // which views have without a history
       if (!impl.inference) impl.own_version = make_ref<VersionCounter>();
     }
     start = end;

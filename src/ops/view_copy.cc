@@ -24,6 +24,7 @@
 #include "op/view.h"
 #include "op/view_as_complex.h"
 #include "op/view_as_real.h"
+#include "ops/allocate.h"
 #include "ops/contract.h"
 
 namespace taeda::impl {
@@ -39,10 +40,22 @@ Tensor alias_copy(const Tensor& self) { return copied(self); }
 Tensor as_strided_copy(const Tensor& self, IntSpan size, IntSpan stride, OptInt storage_offset) {
   return copied(op::as_strided(self, size, stride, storage_offset));
 }
+// With the memory between and before self's elements, which the other view may show.
 Tensor as_strided_scatter(const Tensor& self, const Tensor& src, IntSpan size, IntSpan stride,
                           OptInt storage_offset) {
-  Tensor out = copied(self);
-  op::copy_(op::as_strided(out, size, stride, storage_offset), src, false);
+  const int64_t offset = storage_offset.value_or(self.storage_offset());
+  Tensor out;
+  if (internal_overlap(self.sizes(), self.strides()) != Overlap::kNo) {
+    out = copied(self);
+  } else {
+    impl::as_strided(self, size, stride, offset);  // refuses what lies outside of the storage
+    const int64_t bytes = std::max(storage_bytes_needed(self.sizes(), self.strides(),
+                                                        self.storage_offset(), self.dtype()),
+                                   storage_bytes_needed(size, stride, offset, self.dtype()));
+    const Tensor memory = copied(alias_tensor(self, {{bytes / self.itemsize()}}, {{1}}, 0));
+    out = alias_tensor(memory, self.sizes(), self.strides(), self.storage_offset());
+  }
+  op::copy_(impl::as_strided(out, size, stride, offset), src, false);
   return out;
 }
 Tensor detach_copy(const Tensor& self) { return copied(self); }

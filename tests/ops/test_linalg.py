@@ -340,3 +340,13 @@ def test_copies_are_no_views() -> None:
     copies = [x.t().reshape(-1), x.repeat(2, 2), x.tile(2), x.roll(1), taeda.kron(x, x)]
     assert not any(copy._is_view() for copy in copies)
     assert x.reshape(3, 2)._is_view()
+
+
+@pytest.mark.parametrize(
+    "shapes", [((3,), (5, 3)), ((1, 3), (2, 5, 3)), ((3,), (3, 3)), ((2, 1, 3), (5, 3))]
+)
+@pytest.mark.parametrize("dim", [-1, 0, 1])
+def test_vecdot_sums_along_a_dimension_of_both_together(shapes: tuple, dim: int) -> None:
+    x, y = (np.random.default_rng(i).standard_normal(s) for i, s in enumerate(shapes))
+    want = (x * y).sum(dim)
+    np.testing.assert_allclose(taeda.linalg.vecdot(taeda.tensor(x), taeda.tensor(y), dim=dim), want)

@@ -46,17 +46,17 @@ namespace detail {
 template <class T>
 using Wrapping = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
 
+// By the ratio of the divisor's parts, the smaller to the larger (Smith 1962), as PyTorch divides:
+// a finite number divided by an infinity is 0.
 template <class T>
 std::complex<T> divide(std::complex<T> x, std::complex<T> y) {
-  const T a = x.real(), b = x.imag(), c = y.real(), d = y.imag();
-  const T scale = std::max(std::abs(c), std::abs(d));
-  if (scale == 0) return {a / std::abs(c), b / std::abs(d)};
-  if (!std::isfinite(scale)) {
-    const T n = c * c + d * d;
-    return {(a * c + b * d) / n, (b * c - a * d) / n};
-  }
-  const T cs = c / scale, ds = d / scale, n = c * cs + d * ds;
-  return {(a * cs + b * ds) / n, (b * cs - a * ds) / n};
+  const T a = x.real(), b = x.imag(), c = std::abs(y.real()), d = std::abs(y.imag());
+  if (c == 0 && d == 0) return {a / c, b / d};
+  const bool real = c >= d;
+  const T large = real ? y.real() : y.imag(), small = real ? y.imag() : y.real();
+  const T ratio = small / large, scale = 1 / (large + small * ratio);
+  return {((real ? a : b) + (real ? b : a) * ratio) * scale,
+          real ? (b - a * ratio) * scale : (b * ratio - a) * scale};
 }
 
 }  // namespace detail
