@@ -183,8 +183,6 @@ def main() -> int:
     if args.only != "python":
         program = "taeda_core_tests" if args.only == "core" else "taeda_tests"
         total.add(run_gtest(build, env, LEFT_OUT.get(args.sanitize, ""), program))
-        if not args.sanitize and args.only != "core":
-            total.add(run_gtest(build, env | BASELINE_ENVIRONMENT, BASELINE_CPP, program))
     if args.only not in ("cpp", "core"):
         paths = ["tests"]
         if args.sanitize:
@@ -196,6 +194,8 @@ def main() -> int:
         named = [path for path in args.rest if not path.startswith("-")]
         total.add(run_pytest(build, env, named or paths, extra))
         if not named and not args.sanitize:
+            if not args.only:
+                total.add(run_gtest(build, env | BASELINE_ENVIRONMENT, BASELINE_CPP))
             total.add(run_pytest(build, env | BASELINE_ENVIRONMENT, BASELINE, extra, "baseline"))
         if not named and args.sanitize != "thread":
             env["TAEDA_CUDA"] = "sim:2"

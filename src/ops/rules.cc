@@ -102,6 +102,8 @@ bool number_fits(const Tensor& value, DType dtype) {
   return !is_number(value) || !is_integral(value.dtype()) || fits(value.item_scalar(), dtype);
 }
 
+bool takes_no_gradient(const Tensor& t) { return !thread_modes.grad_enabled || !t.requires_grad(); }
+
 double largest(DType dtype) {
   switch (dtype) {
     case DType::kFloat16:

@@ -27,6 +27,8 @@ double real_number(const Tensor& t);  // the number that it stands for, which is
 // Whether a TorchDispatchMode sees what is called: formulas then take PyTorch's steps.
 bool is_seen();
 bool is_negative_integer(const Tensor& t);  // a number
+// Whether a call may ignore that `t` requires grad: it does not, or nothing is recorded.
+bool takes_no_gradient(const Tensor& t);
 
 // Warns, once a process for each `what`, that it is deprecated and what to use; always true.
 bool deprecated(std::string_view what, std::string_view instead);

@@ -49,9 +49,9 @@ Tensor as_strided_scatter(const Tensor& self, const Tensor& src, IntSpan size, I
     out = copied(self);
   } else {
     impl::as_strided(self, size, stride, offset);  // refuses what lies outside of the storage
-    const int64_t bytes = std::max(storage_bytes_needed(self.sizes(), self.strides(),
-                                                        self.storage_offset(), self.dtype()),
-                                   storage_bytes_needed(size, stride, offset, self.dtype()));
+    const int64_t bytes = std::max(
+        storage_bytes_needed(self.sizes(), self.strides(), self.storage_offset(), self.dtype()),
+        storage_bytes_needed(size, stride, offset, self.dtype()));
     const Tensor memory = copied(alias_tensor(self, {{bytes / self.itemsize()}}, {{1}}, 0));
     out = alias_tensor(memory, self.sizes(), self.strides(), self.storage_offset());
   }

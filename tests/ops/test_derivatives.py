@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import taeda
+import taeda.nn.functional as F
 from taeda.autograd import grad, gradcheck, gradgradcheck
 
 INF = float("inf")
@@ -257,3 +258,37 @@ def test_second_derivatives_of_pow_at_a_base_of_zero() -> None:
 
 def _both(first: Any, x: Any, y: Any) -> tuple[Any, ...]:
     return grad(first.sum(), (x, y), retain_graph=True)
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+def test_weights_of_classes_have_gradients(smoothing: float, reduction: str) -> None:
+    """PyTorch refuses them; here nothing that requires grad is left without a gradient silently."""
+    taeda.manual_seed(0)
+    x = taeda.randn(5, 3, dtype=taeda.float64, requires_grad=True)
+    w = (taeda.rand(3, dtype=taeda.float64) + 0.5).requires_grad_()
+    t = taeda.tensor([0, 2, 1, 2, 0])
+
+    def loss(x: taeda.Tensor, w: taeda.Tensor) -> taeda.Tensor:
+        return F.cross_entropy(
+            x, t, w, ignore_index=1, reduction=reduction, label_smoothing=smoothing
+        )
+
+    assert gradcheck(loss, (x, w))
+    assert gradgradcheck(loss, (x, w))
+    want = F.cross_entropy(
+        x, t, w.detach(), ignore_index=1, reduction=reduction, label_smoothing=smoothing
+    )
+    taeda.testing.assert_close(loss(x, w), want)
+
+
+@pytest.mark.parametrize("training", [False, True])
+def test_running_statistics_that_require_grad_are_refused(training: bool) -> None:
+    x, one = taeda.rand(4, 3), taeda.ones(3)
+    wanted = taeda.ones(3, requires_grad=True)
+    for mean, var, name in ((wanted, one, "running_mean"), (one, wanted, "running_var")):
+        words = f"'native_batch_norm' is not differentiable with respect to argument '{name}'"
+        with pytest.raises(RuntimeError, match=words):
+            F.batch_norm(x, mean, var, training=training)
+        with taeda.no_grad():
+            assert F.batch_norm(x, mean, var, training=training).shape == (4, 3)

@@ -80,10 +80,10 @@ Tensor Memory::strided(const KnownView& view, const Tensor* written) {
                 {from, IntSpan(view.layout.sizes), IntSpan(view.layout.strides),
                  view.layout.offset + from.storage_offset()},
                 copies());
-  const Tensor scattered = call("aten::as_strided_scatter", "",
-                                {from, *written, IntSpan(view.layout.sizes),
-                                 IntSpan(view.layout.strides),
-                                 view.layout.offset + from.storage_offset()});
+  const Tensor scattered =
+      call("aten::as_strided_scatter", "",
+           {from, *written, IntSpan(view.layout.sizes), IntSpan(view.layout.strides),
+            view.layout.offset + from.storage_offset()});
   const Tensor filled = from_elements(scattered, rows.sizes());
   if (sorted) return filled;
   return show("aten::permute", "", {filled, IntSpan(rules::inverse_permutation(order))}, copies());
