@@ -3,10 +3,12 @@
     prune_library.py libopenblas.so build/lib/libopenblas.so --keep openblas_routines.txt
 
 What a linker does with --gc-sections, for a library (ELF, x86-64, C or Fortran) that comes linked.
-A function stays when a pattern of the list matches its name, when data hold its address, or when
-one that stays refers to it. A reference is any four bytes that, as a displacement, lead to a
-function's first byte or its PLT entry, whatever instruction they may be part of: too many are
-found, never too few. A part that the compiler split off (`name.cold`) stays with its function.
+A function stays when a pattern of the list matches its name, or when what stays refers to it: a
+function, a variable that holds its address, or data that no symbol names. A reference is four bytes
+that may belong to a call, a jump or an operand relative to the instruction, and that, as their
+displacement, lead to a function's first byte, to its PLT entry or to a variable's neighbourhood.
+All bytes count, also those that are no instruction: too many are found, never too few. A part that
+the compiler split off (`name.cold`) stays with its function.
 
 Addresses do not change: pages without a function that stays are left out of the file, the segment
 is split around them, and the loader leaves holes there. Symbols of what went become undefined, so
@@ -24,21 +26,27 @@ import struct
 import subprocess
 import sys
 import tempfile
-from array import array
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 PAGE = 4096
-MIN_HOLE = 4 * PAGE  # each hole is one more mapping of the process
+MIN_HOLE = 2 * PAGE  # each hole is one more mapping of the process
+# A displacement may lead beside its variable: an index begins at one, an immediate follows it.
+NEAR = 64
 HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 SEGMENT = struct.Struct("<IIQQQQQQ")  # type, flags, offset, address, physical, file, memory, align
 SECTION = struct.Struct("<IIQQQQIIQQ")  # name, type, flags, address, offset, size, link, ...
 SYMBOL = struct.Struct("<IBBHQQ")  # name, info, other, section, value, size
 RELOCATION = struct.Struct("<QQq")  # offset, info, addend
+DISPLACEMENT = struct.Struct("<i")
 PT_GNU_EH_FRAME = 0x6474E550
-PT_LOAD, PF_X, STT_FUNC, STB_WEAK, X86_64, JUMP_SLOT = 1, 1, 2, 2, 62, 7
+PT_LOAD, PF_X, STT_OBJECT, STT_FUNC, STB_WEAK, X86_64, JUMP_SLOT = 1, 1, 1, 2, 2, 62, 7
+# What a displacement of four bytes follows: call, jmp, jcc, or ModR/M with mode 0 and register 5.
+BEFORE_DISPLACEMENT = re.compile(
+    rb"[\xe8\xe9\x05\x0d\x15\x1d\x25\x2d\x35\x3d]|(?<=\x0f)[\x80-\x8f]"
+)
 JUMP_THROUGH_SLOT = b"\xff\x25"  # jmp *displacement(%rip), an entry of the PLT
 
 
@@ -112,18 +120,46 @@ class Functions:
         return self.starts[following] if following < len(self.starts) else self.end
 
 
-def references(elf: Elf, functions: Functions) -> dict[int, set[int]]:
-    """Start of a function -> starts of those that it may refer to."""
+class Variables:
+    """The variables that have symbols, tables of functions say, in the order of their addresses."""
+
+    def __init__(self, elf: Elf, functions: Functions) -> None:
+        self.starts: list[int] = []
+        self.ends: list[int] = []
+        for value, end in sorted(
+            (value, value + size)
+            for _, kind, value, size in elf.symbols(".symtab")
+            if kind == STT_OBJECT and not functions.begin <= value < functions.end
+        ):
+            if self.ends and value < self.ends[-1]:  # another name of it, or of a part
+                self.ends[-1] = max(self.ends[-1], end)
+            else:
+                self.starts.append(value)
+                self.ends.append(end)
+
+    def at(self, address: int) -> int | None:
+        """The start of the variable that `address` lies in."""
+        i = bisect.bisect_right(self.starts, address) - 1
+        return self.starts[i] if i >= 0 and address < self.ends[i] else None
+
+    def near(self, address: int) -> list[int]:
+        """The starts of the variables less than NEAR bytes from `address`."""
+        i = bisect.bisect_right(self.ends, address - NEAR)
+        return self.starts[i : bisect.bisect_left(self.starts, address + NEAR)]
+
+
+def references(elf: Elf, functions: Functions, variables: Variables) -> dict[int, set[int]]:
+    """Start of a function -> starts of functions and variables that it may refer to."""
     targets = functions.entries | plt_entries(elf, functions)
     text = elf.bytes_of(elf.sections[".text"])
     found: defaultdict[int, set[int]] = defaultdict(set)
-    for shift in range(4):
-        words = array("i", text[shift : shift + (len(text) - shift) // 4 * 4])
-        after = functions.begin + shift + 4
-        for i, displacement in enumerate(words):
-            target = after + 4 * i + displacement
-            if target in targets:
-                found[functions.at(after + 4 * i - 4)].add(targets[target])
+    for match in BEFORE_DISPLACEMENT.finditer(text, 0, len(text) - 4):
+        at = match.end()
+        target = functions.begin + at + 4 + DISPLACEMENT.unpack_from(text, at)[0]
+        if target in targets:
+            found[functions.at(functions.begin + at - 1)].add(targets[target])
+        elif near := variables.near(target):
+            found[functions.at(functions.begin + at - 1)].update(near)
     return found
 
 
@@ -141,7 +177,7 @@ def plt_entries(elf: Elf, functions: Functions) -> dict[int, int]:
     for at in range(0, len(code), 16):
         if code[at : at + 2] != JUMP_THROUGH_SLOT:
             continue
-        slot = plt[3] + at + 6 + struct.unpack_from("<i", code, at + 2)[0]
+        slot = plt[3] + at + 6 + DISPLACEMENT.unpack_from(code, at + 2)[0]
         if slots.get(slot) in functions.entries:
             entries[plt[3] + at] = functions.entries[slots[slot]]
     return entries
@@ -152,20 +188,29 @@ def relocations(elf: Elf) -> Iterator[tuple[int, int, int]]:
         yield from RELOCATION.iter_unpack(elf.bytes_of(elf.sections[name]))
 
 
-def addresses_in_data(elf: Elf, functions: Functions) -> set[int]:
-    """Starts of the functions whose address the loader writes into data (or into the GOT)."""
+def pointers(elf: Elf, functions: Functions, variables: Variables) -> dict[int | None, set[int]]:
+    """Start of a variable -> starts of what the loader writes the addresses of into it.
+
+    None stands for data outside of variables, such as the global offset table.
+    """
     values = [value for _, _, value, _ in elf.symbols(".dynsym")]
-    pointers = (
-        values[info >> 32] + addend
-        for _, info, addend in relocations(elf)
-        if info & 0xFFFFFFFF != JUMP_SLOT
-    )
-    return {functions.at(p) for p in pointers if functions.begin <= p < functions.end}
+    found: defaultdict[int | None, set[int]] = defaultdict(set)
+    for offset, info, addend in relocations(elf):
+        address = values[info >> 32] + addend
+        if info & 0xFFFFFFFF == JUMP_SLOT:
+            continue
+        if functions.begin <= address < functions.end:
+            found[variables.at(offset)].add(functions.at(address))
+        else:
+            found[variables.at(offset)].update(variables.near(address))
+    return found
 
 
 def reachable(elf: Elf, functions: Functions, patterns: list[str]) -> set[int]:
     """Starts of the functions that stay. ValueError when no function has a name of the list."""
-    wanted = addresses_in_data(elf, functions) | {functions.starts[0]}
+    variables = Variables(elf, functions)
+    in_data = pointers(elf, functions, variables)
+    wanted = in_data[None] | {functions.starts[0]}
     for pattern in patterns:
         matches = re.compile(fnmatch.translate(pattern)).match
         found = {start for start, names in functions.names.items() if any(map(matches, names))}
@@ -176,14 +221,14 @@ def reachable(elf: Elf, functions: Functions, patterns: list[str]) -> set[int]:
     for start, names in functions.names.items():
         for name in names:
             split[name.partition(".")[0]].add(start)
-    graph = references(elf, functions)
+    graph = references(elf, functions, variables) | in_data
     stays: set[int] = set()
     while wanted:
         start = wanted.pop()
         stays.add(start)
-        parts = (split[name.partition(".")[0]] for name in functions.names[start])
+        parts = (split[name.partition(".")[0]] for name in functions.names.get(start, ()))
         wanted |= graph.get(start, set()).union(*parts) - stays
-    return stays
+    return stays & functions.names.keys()
 
 
 def holes(functions: Functions, stays: set[int]) -> list[tuple[int, int]]:

@@ -20,17 +20,24 @@ static __attribute__((noinline)) int inner(int x) { BULK(20000); return 3 * x; }
 __attribute__((noinline)) int exported_inner(int x) { BULK(20000); return 5 * inner(x); }
 int unused(int x) { BULK(40000); return 7 * x; }
 static int from_table(int x) { BULK(20000); return 11 * x; }
-static int (*volatile table[])(int) = {from_table};
+typedef struct { int (*volatile call)(int); char distance[256]; } Table;
+static Table table = {from_table};
+static int through_two(int x) { BULK(20000); return 19 * x; }
+static Table second_table = {through_two};
+static struct { Table *volatile next; char distance[256]; } first_table = {&second_table};
+static int unused_from_table(int x) { BULK(40000); return 23 * x; }
+static Table unused_table = {unused_from_table};
+static Table last = {from_table};  // so that no other variable is near
 static int by_address(int x) { BULK(20000); return 13 * x; }
 int wanted(int x) {
   int (*volatile f)(int) = by_address;
   BULK(20000);
-  return f(table[0](exported_inner(x)));
+  return f(first_table.next->call(table.call(exported_inner(x))));
 }
 static int started;
 __attribute__((constructor)) static void start(void) { BULK(20000); started = 17; }
 int started_with(void) { return started; }
-int unused_too(int x) { BULK(40000); return unused(x); }
+int unused_too(int x) { BULK(40000); return unused_table.call(unused(x)); }
 """
 
 
@@ -61,7 +68,7 @@ def pruned(tool, library):
 
 def test_what_is_called_works(pruned):
     loaded = ctypes.CDLL(str(pruned))
-    assert loaded.wanted(2) == 2 * 3 * 5 * 11 * 13
+    assert loaded.wanted(2) == 2 * 3 * 5 * 11 * 13 * 19
     assert loaded.started_with() == 17
 
 
@@ -70,7 +77,7 @@ def test_what_is_not_called_is_gone(library, pruned):
     for name in ("unused", "unused_too"):
         with pytest.raises(AttributeError):
             getattr(loaded, name)
-    assert pruned.stat().st_size < library.stat().st_size - 70_000
+    assert pruned.stat().st_size < library.stat().st_size - 110_000
 
 
 def test_loads_with_all_symbols_bound(pruned):
