@@ -122,6 +122,7 @@ double inverse_scale(const Tensor& grad_scale, TensorSpan params) {
 // Step counters as kernels take them: on the device, or as doubles in `counts`.
 std::vector<View> step_views(TensorSpan steps, TensorSpan params, std::vector<double>& counts) {
   std::vector<View> views;
+  views.reserve(steps.size());
   counts.reserve(steps.size());
   for (const Tensor& step : steps) {
     if (stays_on_device(step, params)) {
@@ -224,6 +225,7 @@ bool _fused_rmsprop_(TensorSpan self, TensorSpan grads, TensorSpan squares, Tens
 
 bool _add_one_(TensorSpan self, const Tensor& found_inf) {
   std::vector<View> counters;
+  counters.reserve(self.size());
   for (const Tensor& t : self) {
     TD_CHECK_TYPE(t.defined(), "_add_one_: expected tensors, got an undefined one");
     TD_CHECK(t.numel() == 1 && t.device() == self[0].device() && t.storage()->writable(),

@@ -387,9 +387,13 @@ void Arguments::parse_slowly() {
 
 namespace {
 
-// The parameter of that name, its index; -1 where there is none.
-int find_keyword(const Function& function, const Signature& signature, PyObject* keyword) {
+// The parameter of that name, its index; -1 where there is none. Those from `likely` on come first:
+// most calls give keywords in the order of the parameters.
+int find_keyword(const Function& function, const Signature& signature, PyObject* keyword,
+                 int likely = 0) {
   const int first = function.method;
+  for (int i = std::max(first, likely); i < signature.count; i++)
+    if (signature.params[i].interned == keyword) return i;
   for (int i = first; i < signature.count; i++) {
     Param& param = signature.params[i];
     if (!param.interned) param.interned = interned(shown_name(function, param));
@@ -520,9 +524,10 @@ bool Arguments::match(const Signature& signature, bool raise) {
   PyObject* unexpected = nullptr;
   PyObject* repeated = nullptr;
   const Py_ssize_t keywords = kwnames_ ? PyTuple_GET_SIZE(kwnames_) : 0;
+  int found = by_position - 1;
   for (Py_ssize_t k = 0; k < keywords; k++) {
     PyObject* keyword = PyTuple_GET_ITEM(kwnames_, k);
-    const int found = find_keyword(function_, signature, keyword);
+    found = find_keyword(function_, signature, keyword, found + 1);
     if (found >= 0 && !values_[found]) {
       values_[found] = args_[nargs_ + k];
     } else {

@@ -173,6 +173,7 @@ extern "C" [[gnu::visibility("default")]] PyObject* PyInit__C() {
   add_operators(module.get());
   add_library(module.get());
   add_torch_dispatch(module.get());
+  add_optimizer_lists(module.get());
   add_processes(module.get());
   add_profile(module.get());
   add_vmap(module.get());

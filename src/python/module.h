@@ -37,6 +37,7 @@ void add_pickler(PyObject* module);
 void add_unpickler(PyObject* module);
 void add_operators(PyObject* module);  // operator_object.cc
 void add_library(PyObject* module);    // operator_library.cc
+void add_optimizer_lists(PyObject* module);
 void add_processes(PyObject* module);
 void add_profile(PyObject* module);
 void add_vmap(PyObject* module);

@@ -414,3 +414,33 @@ def test_betas_of_other_algorithms_may_be_a_number_and_a_tensor(kind):
             optimizer.step()
         results.append(p.tolist())
     assert results[1] == pytest.approx(results[0], rel=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["SGD", "Adam", "RMSprop"])
+def test_parameters_of_a_class_and_under_a_function_mode_step_as_pytorch_does(kind):
+    torch = pytest.importorskip("torch")
+    results, seen = [], []
+    for t in (torch, taeda):
+
+        class Own(t.Tensor):
+            pass
+
+        class Watch(t.overrides.TorchFunctionMode):
+            def __torch_function__(self, function, types, args=(), kwargs=None):
+                seen.append(getattr(function, "__name__", ""))
+                return function(*args, **(kwargs or {}))
+
+        plain = t.tensor([1.0, -2.0, 3.0], requires_grad=True)
+        own = t.tensor([1.0, -2.0, 3.0]).as_subclass(Own).requires_grad_()
+        optimizer = getattr(t.optim, kind)([plain, own], lr=0.1)
+        for _ in range(2):
+            for p in (plain, own):
+                p.grad = t.tensor([0.5, 0.25, -1.0])
+            optimizer.step()
+        plain.grad, own.grad = t.tensor([1.0, 1.0, 1.0]), None
+        seen.clear()
+        with Watch():
+            optimizer.step()
+        assert seen
+        results.append(plain.tolist() + own.tolist())
+    assert results[1] == pytest.approx(results[0], rel=1e-5)

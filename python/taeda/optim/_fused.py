@@ -12,7 +12,11 @@ from typing import Any
 
 import taeda
 from taeda import _C, Tensor
-from taeda._C import _has_torch_dispatch, _torch_dispatch_stack  # type: ignore[attr-defined]
+from taeda._C import (  # type: ignore[attr-defined]
+    _gradients_to_step,
+    _has_torch_dispatch,
+    _torch_dispatch_stack,
+)
 
 _TYPES = (taeda.float32, taeda.float64, taeda.float16, taeda.bfloat16)
 
@@ -22,13 +26,23 @@ def fused(name: str) -> Any:
     return _C._by_owner.get("torch", {}).get(name)
 
 
-def usable(params: list[Tensor], group: dict[str, Any]) -> bool:
-    """Whether all of a group is of a kind that the fused functions take. A TorchDispatchMode sees
-    the operators of the tensor implementation, as in PyTorch, unless they were asked for."""
-    if group.get("fused") is None and _torch_dispatch_stack():
-        return False
-    if group.get("fused") is False or group.get("foreach") or group.get("differentiable"):
-        return False
+def gradients(params: list[Tensor], group: dict[str, Any]) -> list[Any] | None:
+    """The gradients, where all of a group is of a kind that the fused functions take. A
+    TorchDispatchMode sees the operators of the tensor implementation, as in PyTorch, unless they
+    were asked for."""
+    fused = group.get("fused")
+    if fused is False or (fused is None and _torch_dispatch_stack()):
+        return None
+    if group.get("foreach") or group.get("differentiable"):
+        return None
+    grads = _gradients_to_step(params)
+    if grads is None and _alike(params):
+        grads = [p.grad for p in params]
+    return grads
+
+
+def _alike(params: list[Tensor]) -> bool:
+    """What `_gradients_to_step` finds, asked of tensors of any class as a program would."""
     dtype, on_cpu = params[0].dtype, params[0].is_cpu
     device = None if on_cpu else params[0].get_device()
     if dtype not in _TYPES or not (on_cpu or params[0].is_cuda):
@@ -46,11 +60,4 @@ def usable(params: list[Tensor], group: dict[str, Any]) -> bool:
 
 def overflowed(optimizer: Any) -> bool:
     """Whether a GradScaler has found a gradient that is not finite; asks the device."""
-    found = optimizer.__dict__.get("found_inf")
-    return found is not None and bool(found)
-
-
-def from_scaler(optimizer: Any) -> tuple[Any, Any]:
-    """What a GradScaler has the step divide gradients by, and what tells whether it is made."""
-    fields = optimizer.__dict__
-    return fields.get("grad_scale"), fields.get("found_inf")
+    return optimizer.found_inf is not None and bool(optimizer.found_inf)

@@ -123,18 +123,19 @@ class Adam(ElementwiseOptimizer):
 
     def _step_group(self, group: dict[str, Any], params: list[Tensor]) -> None:
         function = _fused_adamw_ if group["decoupled_weight_decay"] else _fused_adam_
-        if function is None or not _fused.usable(params, group):
+        grads = _fused.gradients(params, group) if function is not None else None
+        if grads is None:
             if not _fused.overflowed(self):
                 super()._step_group(group, params)
             return
         states = [self._state_of(p, group) for p in params]
         steps = [s["step"] for s in states]
-        grad_scale, found_inf = _fused.from_scaler(self)
+        found_inf = self.found_inf
         _add_one_(steps, found_inf=found_inf)
         beta1, beta2 = group["betas"]
         function(
             params,
-            [p.grad for p in params],
+            grads,
             [s["exp_avg"] for s in states],
             [s["exp_avg_sq"] for s in states],
             [s["max_exp_avg_sq"] for s in states] if group["amsgrad"] else [],
@@ -146,7 +147,7 @@ class Adam(ElementwiseOptimizer):
             eps=group["eps"],
             amsgrad=group["amsgrad"],
             maximize=group["maximize"],
-            grad_scale=grad_scale,
+            grad_scale=self.grad_scale,
             found_inf=found_inf,
         )
 

@@ -530,8 +530,11 @@ class ElementwiseOptimizer(GroupwiseOptimizer):
     # State tensors of the parameter's shape.
     _tensor_state: tuple[str, ...] = ()
     _counts_steps = True
-    # Whether `fused` steps take what a GradScaler found, so that it need not ask the device.
+    # Whether `fused` steps take what a GradScaler found, so that it need not ask the device. For a
+    # step it sets what gradients are to be divided by, and what tells whether the step is made.
     _fused_takes_scaler = False
+    grad_scale: Tensor | None = None
+    found_inf: Tensor | None = None
     # Whether `_update` may be called with lists of tensors (`_lists`): it branches on no values.
     _by_lists = False
     # What to use for sparse gradients, behind the message that they are not taken.

@@ -92,14 +92,15 @@ class RMSprop(ElementwiseOptimizer):
             state["grad_avg"] = taeda.zeros_like(p, memory_format=taeda.preserve_format)
 
     def _step_group(self, group: dict[str, Any], params: list[Tensor]) -> None:
-        if _fused_rmsprop_ is None or not _fused.usable(params, group):
+        grads = _fused.gradients(params, group) if _fused_rmsprop_ is not None else None
+        if grads is None:
             super()._step_group(group, params)
             return
         states = [self._state_of(p, group) for p in params]
         _add_one_([s["step"] for s in states])
         _fused_rmsprop_(
             params,
-            [p.grad for p in params],
+            grads,
             [s["square_avg"] for s in states],
             [s["grad_avg"] for s in states] if group["centered"] else [],
             [s["momentum_buffer"] for s in states] if group["momentum"] > 0 else [],

@@ -89,13 +89,14 @@ class SGD(ElementwiseOptimizer):
         )
 
     def _step_group(self, group: dict[str, Any], params: list[Tensor]) -> None:
-        if _fused_sgd_ is None or not _fused.usable(params, group):
+        grads = _fused.gradients(params, group) if _fused_sgd_ is not None else None
+        if grads is None:
             if not _fused.overflowed(self):
                 super()._step_group(group, params)
             return
         momentum = group["momentum"]
         if momentum == 0:
-            self._run_fused(group, params, [])
+            self._run_fused(group, params, grads, [])
             return
         # A buffer starts as the gradient, whatever the dampening. The rest of the group steps
         # together.
@@ -103,31 +104,36 @@ class SGD(ElementwiseOptimizer):
         first = [p for p in params if state[p].get("momentum_buffer") is None]
         if first:
             buffers = [taeda.zeros_like(p, memory_format=taeda.preserve_format) for p in first]
-            self._run_fused(group, first, buffers, first=True)
+            self._run_fused(group, first, [p.grad for p in first], buffers, first=True)
             for p, buffer in zip(first, buffers):
                 state[p]["momentum_buffer"] = buffer
             starting = set(first)
             params = [p for p in params if p not in starting]
+            grads = [p.grad for p in params]
         if params:
-            self._run_fused(group, params, [state[p]["momentum_buffer"] for p in params])
+            self._run_fused(group, params, grads, [state[p]["momentum_buffer"] for p in params])
 
     def _run_fused(
-        self, group: dict[str, Any], params: list[Tensor], buffers: list, first: bool = False
+        self,
+        group: dict[str, Any],
+        params: list[Tensor],
+        grads: list[Any],
+        buffers: list[Any],
+        first: bool = False,
     ) -> None:
-        grad_scale, found_inf = _fused.from_scaler(self)
         _fused_sgd_(
             params,
-            [p.grad for p in params],
+            grads,
             buffers,
-            lr=float(group["lr"]),
-            momentum=group["momentum"],
-            dampening=group["dampening"],
             weight_decay=float(group["weight_decay"]),
+            momentum=group["momentum"],
+            lr=float(group["lr"]),
+            dampening=group["dampening"],
             nesterov=group["nesterov"],
             maximize=group["maximize"],
             is_first_step=first,
-            grad_scale=grad_scale,
-            found_inf=found_inf,
+            grad_scale=self.grad_scale,
+            found_inf=self.found_inf,
         )
 
     def _state_of(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ struct SgdRule {
   bool has_momentum;
 };
 struct AdamRule {
-  AdamOptions o;
+  const AdamOptions& o;
   double step_size, root_correction;  // lr / (1 - beta1^t), 1 / sqrt(1 - beta2^t)
 };
 struct RmspropRule {
