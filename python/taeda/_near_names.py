@@ -9,7 +9,7 @@ from __future__ import annotations
 TYPE_CHECKING = False  # typing's own would load typing
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from typing import Any, NoReturn
+    from typing import Any
 
 # What NumPy, Keras, TensorFlow and JAX call things: PyTorch's name, where an object has it.
 _OTHERS = {
@@ -34,51 +34,6 @@ _OTHERS = {
     "MaxPooling2D": "MaxPool2d",
     "MultiHeadAttention": "MultiheadAttention",
 }
-
-
-# The same of a tensor's methods, which are found without a look into the table above.
-OF_TENSORS = {
-    "as_numpy": "numpy",
-    "asnumpy": "numpy",
-    "assign": "copy_",
-    "astype": "to",
-    "cast": "to",
-    "copy": "clone",
-    "expand_dims": "unsqueeze",
-    "fill": "fill_",
-    "get_shape": "size",
-    "permute_dims": "permute",
-    "power": "pow",
-    "reduce_max": "amax",
-    "reduce_mean": "mean",
-    "reduce_min": "amin",
-    "reduce_prod": "prod",
-    "reduce_sum": "sum",
-    "set_requires_grad": "requires_grad_",
-    "stop_gradient": "detach",
-    "to_device": "to",
-    "to_list": "tolist",
-    "to_numpy": "numpy",
-}
-
-
-class Foreign:
-    """In a class's dictionary: a name that the class lacks, as others call what it has.
-
-    Reading it raises the AttributeError of any missing name, with the class's own name for it. The
-    type's lookup of attributes stays the one that the interpreter caches, which it would not with
-    a `__getattr__`. `dir` of tensors and of their class leaves these names out.
-    """
-
-    def __init__(self, name: str, meant: str):
-        self.name, self.meant = name, meant
-
-    def __get__(self, instance: object, owner: type | None = None) -> NoReturn:
-        shown = f"'{(owner or type(instance)).__name__}' object"
-        shown = shown if instance is not None else f"type object '{owner.__name__}'"  # type: ignore[union-attr]
-        raise AttributeError(
-            f"{shown} has no attribute '{self.name}'. Did you mean: '{self.meant}'?", name=self.name
-        )
 
 
 def _distance(a: str, b: str) -> int:

@@ -6,13 +6,13 @@ import builtins
 import sys
 from itertools import pairwise
 
-from taeda import _C, _near_names, _sparse_methods
+from taeda import _C, _sparse_methods
 from taeda._C import Tensor
 
 TYPE_CHECKING = False  # typing's own would load typing
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
+    from typing import Any, NoReturn
 
 _METHODS: dict = {}
 
@@ -297,14 +297,60 @@ def __dir__(self: Tensor) -> list[str]:
 del __dir__  # it would be the module's too
 
 
+# What NumPy, Keras, TensorFlow and JAX call a tensor's methods, and their name here; other objects'
+# stand in _near_names.
+_FOREIGN_NAMES = {
+    "as_numpy": "numpy",
+    "asnumpy": "numpy",
+    "assign": "copy_",
+    "astype": "to",
+    "cast": "to",
+    "copy": "clone",
+    "expand_dims": "unsqueeze",
+    "fill": "fill_",
+    "get_shape": "size",
+    "permute_dims": "permute",
+    "power": "pow",
+    "reduce_max": "amax",
+    "reduce_mean": "mean",
+    "reduce_min": "amin",
+    "reduce_prod": "prod",
+    "reduce_sum": "sum",
+    "set_requires_grad": "requires_grad_",
+    "stop_gradient": "detach",
+    "to_device": "to",
+    "to_list": "tolist",
+    "to_numpy": "numpy",
+}
+
+
+class _ForeignName:
+    """In a class's dictionary: a name that the class lacks, as others call what it has.
+
+    Reading it raises the AttributeError of any missing name, with the class's own name for it. The
+    type's lookup of attributes stays the one that the interpreter caches, which it would not with
+    a `__getattr__`. `dir` of tensors and of their class leaves these names out.
+    """
+
+    def __init__(self, name: str, meant: str) -> None:
+        self.name, self.meant = name, meant
+
+    def __get__(self, instance: object, owner: builtins.type | None = None) -> NoReturn:
+        shown = f"'{(owner or type(instance)).__name__}' object"
+        shown = shown if instance is not None else f"type object '{owner.__name__}'"  # type: ignore[union-attr]
+        raise AttributeError(
+            f"{shown} has no attribute '{self.name}'. Did you mean: '{self.meant}'?", name=self.name
+        )
+
+
 def _dir_of_class(cls: builtins.type) -> list[str]:
     """What dir(Tensor) lists: what it has, not the names by which others call that."""
 
     def is_foreign(name: str) -> bool:
         found = next(vars(owner)[name] for owner in cls.__mro__ if name in vars(owner))
-        return builtins.type(found) is _near_names.Foreign
+        return builtins.type(found) is _ForeignName
 
-    foreign = {name for name in _near_names.OF_TENSORS if is_foreign(name)}
+    foreign = {name for name in _FOREIGN_NAMES if is_foreign(name)}
     return [name for name in builtins.type.__dir__(cls) if name not in foreign]
 
 
@@ -680,8 +726,8 @@ def install() -> None:
     setattr(Tensor, "grad_dtype", _grad_dtype)  # noqa: B010
     setattr(Tensor, "volatile", _volatile)  # noqa: B010
     setattr(Tensor, "__cuda_array_interface__", property(_cuda_array_interface))  # noqa: B010
-    for name, meant in _near_names.OF_TENSORS.items():
-        setattr(Tensor, name, _near_names.Foreign(name, meant))
+    for name, meant in _FOREIGN_NAMES.items():
+        setattr(Tensor, name, _ForeignName(name, meant))
     _C._TensorMeta.__dir__ = _dir_of_class  # type: ignore[method-assign]
     for kind in (DisableTorchFunctionSubclass, DisableTorchFunction):
         setattr(_C, kind.__name__, kind)

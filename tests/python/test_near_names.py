@@ -6,7 +6,7 @@ import sys
 import pytest
 
 import taeda
-from taeda import _near_names
+from taeda import _near_names, _tensor
 
 
 def text_of(owner, name):
@@ -45,9 +45,9 @@ def test_a_name_that_is_near_nothing_gets_no_advice():
     assert "mean" not in text_of(taeda.nn.Linear(2, 2), "gradient_checkpointing")
 
 
-@pytest.mark.parametrize("name", _near_names.OF_TENSORS)
+@pytest.mark.parametrize("name", _tensor._FOREIGN_NAMES)
 def test_tensors_say_what_other_frameworks_names_are_here(name):
-    meant = _near_names.OF_TENSORS[name]
+    meant = _tensor._FOREIGN_NAMES[name]
     assert hasattr(taeda.Tensor, meant)
     for tensor in (taeda.ones(2), taeda.nn.Parameter(taeda.ones(2))):
         kind = type(tensor).__name__
