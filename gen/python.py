@@ -66,7 +66,8 @@ def _functions(attributes: list[Attribute], calls: list[Call]) -> list[str]:
     out = [f"// {calls[0].op.sig.text}", *(f"extern ResultType result_{n};" for n in named)]
     out.append(f"namespace {scope} {{")
     rows = [", ".join(_param(call, a) for a in call.arguments) for call in calls]
-    out += [f"static Param params_{i}[] = {{{row}}};" if row else "" for i, row in enumerate(rows)]
+    table = "static constinit Param params_"
+    out += [f"{table}{i}[] = {{{row}}};" if row else "" for i, row in enumerate(rows)]
     signatures = ", ".join(f"{{params_{i}}}" if row else "{}" for i, row in enumerate(rows))
     out.append(f"static const Signature signatures[] = {{{signatures}}};")
     cases = [_case(call) for call in calls]
@@ -89,11 +90,10 @@ def _param(call: Call, a: Argument) -> str:
     flags += ["Param::kNone"] if a.optional or a.default == "[]" else []
     written = call.inplace and a is call.op.sig.args[0]
     kind = "TensorOrNumber" if call.op.accepts_number(a) and not written else a.base.kind[1:]
-    default = "nullptr" if a.default is None else quoted(a.default)
-    row = [f'"{a.name}"', f"Kind::k{kind}", default, " | ".join(flags) or "0"]
-    if repeat := a.repeat or (a.base.name == "dims"):
-        row.append(str(int(repeat)))
-    return "{" + ", ".join(row) + "}"
+    text = a.name if a.default is None else f"{a.name}={a.default}"
+    repeat = [str(int(a.repeat or 1))] if a.repeat or a.base.name == "dims" else []
+    flags = [" | ".join(flags) or "0"] if flags or repeat else []
+    return "{" + ", ".join([quoted(text), f"Kind::k{kind}", *flags, *repeat]) + "}"
 
 
 def _fallback(op: Op, a: Argument) -> str:

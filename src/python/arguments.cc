@@ -228,25 +228,24 @@ bool accepts_option(Kind kind, PyObject* value) {
 bool is_sequence(PyObject* object) { return PyTuple_Check(object) || PyList_Check(object); }
 
 // What programs call a parameter.
-const char* shown_name(const Function& function, const Param& param) {
-  return !function.method && std::strcmp(param.name, "self") == 0 ? "input" : param.name;
+std::string_view shown_name(const Function& function, const Param& param) {
+  return !function.method && param.name() == "self" ? "input" : param.name();
 }
 
 // The other names of a parameter: NumPy's, and PyTorch's own where its Python functions rename one.
-bool is_alias(const Function& function, const char* name, PyObject* keyword) {
+bool is_alias(const Function& function, std::string_view name, PyObject* keyword) {
   const auto is = [keyword](const char* text) {
     return PyUnicode_CompareWithASCIIString(keyword, text) == 0;
   };
-  if (std::strcmp(name, "dim") == 0) return is("axis");
-  if (std::strcmp(name, "keepdim") == 0) return is("keepdims");
-  if (std::strcmp(name, "input") == 0) {
+  if (name == "dim") return is("axis");
+  if (name == "keepdim") return is("keepdims");
+  if (name == "input") {
     return is("x") || is("a") || is("x1") ||
            (is("tensor") && std::strcmp(function.name, "split") == 0) ||
            (is("self") && std::strcmp(function.name, "pow") == 0);
   }
-  if (std::strcmp(name, "other") == 0)
-    return is("x2") || (is("tensor") && std::strcmp(function.name, "to") == 0);
-  if (std::strcmp(name, "split_size") == 0) return is("split_size_or_sections");
+  if (name == "other") return is("x2") || (is("tensor") && std::strcmp(function.name, "to") == 0);
+  if (name == "split_size") return is("split_size_or_sections");
   return false;
 }
 
@@ -396,12 +395,14 @@ int find_keyword(const Function& function, const Signature& signature, PyObject*
     if (signature.params[i].interned == keyword) return i;
   for (int i = first; i < signature.count; i++) {
     Param& param = signature.params[i];
-    if (!param.interned) param.interned = interned(shown_name(function, param));
+    if (!param.interned)
+      param.interned = interned(std::string(shown_name(function, param)).c_str());
     if (param.interned == keyword) return i;
   }
   for (int i = first; i < signature.count; i++) {
-    const char* name = shown_name(function, signature.params[i]);
-    if (PyUnicode_CompareWithASCIIString(keyword, name) == 0 || is_alias(function, name, keyword))
+    const std::string name(shown_name(function, signature.params[i]));
+    if (PyUnicode_CompareWithASCIIString(keyword, name.c_str()) == 0 ||
+        is_alias(function, name, keyword))
       return i;
   }
   return -1;
@@ -462,9 +463,9 @@ std::string unknown_keywords_text(const Function& function, PyObject* names) {
   std::string missing;
   int count = 0;
   for (int i = 0; i < signature.count; i++) {
-    if (values[i] || signature.params[i].default_text) continue;
+    if (values[i] || !signature.params[i].required()) continue;
     missing +=
-        std::string(count++ ? ", \"" : "\"") + shown_name(function, signature.params[i]) + "\"";
+        taeda::format("{}\"{}\"", count++ ? ", " : "", shown_name(function, signature.params[i]));
   }
   std::string fix;
   if (unexpected)
@@ -538,7 +539,7 @@ bool Arguments::match(const Signature& signature, bool raise) {
 
   for (int i = 0; i < signature.count; i++) {
     const Param& param = signature.params[i];
-    if (values_[i] ? i == varargs_ || accepts(param, values_[i]) : !!param.default_text) continue;
+    if (values_[i] ? i == varargs_ || accepts(param, values_[i]) : !param.required()) continue;
     if (!raise) return false;
     if (!values_[i]) fail_missing(function_, signature, values_, unexpected);
     fail_type(function_, param, i - shift, i < by_position, values_[i]);
@@ -572,8 +573,8 @@ void Arguments::fail_combination() {
       const Param& param = signature.params[i];
       if (!text.empty()) text += ", ";
       if (param.flags & Param::kKeywordOnly && !std::exchange(keyword_only, true)) text += "*, ";
-      text += std::string(kind_text(param)) + " " + shown_name(function_, param);
-      if (param.default_text) text += std::string(" = ") + param.default_text;
+      text += taeda::format("{} {}", kind_text(param), shown_name(function_, param));
+      if (!param.required()) text += taeda::format(" = {}", param.default_text());
     }
     expected += function_.shown() == 1 ? "(" + text + ")" : "\n * (" + text + ")";
   }

@@ -60,14 +60,29 @@ struct Param {
   enum Flags : uint8_t {
     kNone = 1,  // None is accepted: the "?" of the schema
     kKeywordOnly = 2,
+    kOptional = 4,  // it has a default; set from the text
   };
-  const char* name;
+  const char* text;              // "dim", or "dim=None" with its default as messages show it
+  PyObject* interned = nullptr;  // the name, filled on first use
   Kind kind;
-  const char* default_text = nullptr;  // as messages show it; null: required
-  uint8_t flags = 0;
-  uint8_t repeat = 0;  // kInts, kFloats: the N of int[N]: one number stands for N; 0: only
-                       // sequences (and varargs)
-  PyObject* interned = nullptr;  // filled on first use
+  uint8_t flags;
+  uint8_t repeat;  // kInts, kFloats: the N of int[N]: one number stands for N; 0: only sequences
+                   // (and varargs)
+
+  constexpr Param(const char* text, Kind kind, int flags = 0, int repeat = 0)
+      : text(text),
+        kind(kind),
+        flags(static_cast<uint8_t>(flags | (split(text) < length(text) ? kOptional : 0))),
+        repeat(static_cast<uint8_t>(repeat)) {}
+  constexpr bool required() const { return !(flags & kOptional); }
+  std::string_view name() const { return {text, split(text)}; }
+  std::string_view default_text() const { return text + split(text) + 1; }  // unless required
+
+ private:
+  static constexpr size_t length(std::string_view text) { return text.size(); }
+  static constexpr size_t split(std::string_view text) {
+    return std::min(text.find('='), text.size());
+  }
 };
 
 struct Signature {
@@ -82,12 +97,12 @@ struct Signature {
   constexpr Signature(Param (&params)[N]) : params(params), count(N), positional(0), required(0) {
     for (int i = 0; i < N; i++) {
       if (params[i].flags & Param::kKeywordOnly) {
-        if (!params[i].default_text) needs_keywords = true;
+        if (params[i].required()) needs_keywords = true;
         continue;
       }
       positional = i + 1;
       ends_in_ints = params[i].kind == Kind::kInts;
-      if (!params[i].default_text) required = i + 1;
+      if (params[i].required()) required = i + 1;
     }
   }
   constexpr Signature()

@@ -88,10 +88,10 @@ const Signature* overload_of(const Function& function, PyObject* const* args, Py
   return first;
 }
 
-const char* name_of(const Signature* overload, Py_ssize_t i) {
-  if (!overload) return nullptr;
-  const char* name = overload->params[i].name;
-  return i == 0 && std::string_view(name) == "self" ? "input" : name;
+std::string_view name_of(const Signature* overload, Py_ssize_t i) {
+  if (!overload) return {};
+  const std::string_view name = overload->params[i].name();
+  return i == 0 && name == "self" ? "input" : name;
 }
 
 // torch.einsum for torch._einsum: what programs call, where a function in Python of the same name
@@ -112,17 +112,16 @@ std::string call_text(const Function& function, PyObject* self, PyObject* const*
                       Py_ssize_t nargs, PyObject* kwnames) {
   std::string text = "In " + shown_function(function.qualified) + "(";
   const Py_ssize_t before = function.method ? 1 : 0, given = nargs + before;
-  const auto add = [&](const char* name, PyObject* value) {
+  const auto add = [&](std::string_view name, PyObject* value) {
     if (text.back() != '(') text += ", ";
-    if (name) text += std::string(name) + "=";
+    if (!name.empty()) text.append(name).append("=");
     text += described(value);
   };
   const Signature* overload = overload_of(function, args, nargs);
   for (Py_ssize_t i = 0; i < given; i++)
     add(name_of(overload, i), i < before ? self : args[i - before]);
   const Py_ssize_t named = kwnames ? PyTuple_GET_SIZE(kwnames) : 0;
-  for (Py_ssize_t i = 0; i < named; i++)
-    add(std::string(utf8(PyTuple_GET_ITEM(kwnames, i))).c_str(), args[nargs + i]);
+  for (Py_ssize_t i = 0; i < named; i++) add(utf8(PyTuple_GET_ITEM(kwnames, i)), args[nargs + i]);
   return text + ")";
 }
 

@@ -247,12 +247,13 @@ Tensor to_place(const Tensor& x, OptDType dtype, OptDevice device) {
 
 // --- functions of the module ---
 
-Param kTensorParams[] = {{"data", Kind::kObject},
-                         {"dtype", Kind::kDType, "None", Param::kKeywordOnly | Param::kNone},
-                         {"device", Kind::kDevice, "None", Param::kKeywordOnly | Param::kNone},
-                         {"requires_grad", Kind::kBool, "False", Param::kKeywordOnly},
-                         {"pin_memory", Kind::kBool, "False", Param::kKeywordOnly},
-                         {"names", Kind::kObject, "None", Param::kKeywordOnly | Param::kNone}};
+constinit Param kTensorParams[] = {
+    {"data", Kind::kObject},
+    {"dtype=None", Kind::kDType, Param::kKeywordOnly | Param::kNone},
+    {"device=None", Kind::kDevice, Param::kKeywordOnly | Param::kNone},
+    {"requires_grad=False", Kind::kBool, Param::kKeywordOnly},
+    {"pin_memory=False", Kind::kBool, Param::kKeywordOnly},
+    {"names=None", Kind::kObject, Param::kKeywordOnly | Param::kNone}};
 const Signature kTensorSignatures[] = {{kTensorParams}};
 const Function kTensorFunction = {"tensor", "torch.tensor", kTensorSignatures, 1, false};
 
@@ -277,9 +278,9 @@ PyObject* tensor_function(PyObject* self, PyObject* const* args, Py_ssize_t narg
   TD_PYTHON_CATCH(nullptr)
 }
 
-Param kAsTensorParams[] = {{"data", Kind::kObject},
-                           {"dtype", Kind::kDType, "None", Param::kNone},
-                           {"device", Kind::kDevice, "None", Param::kNone}};
+constinit Param kAsTensorParams[] = {{"data", Kind::kObject},
+                                     {"dtype=None", Kind::kDType, Param::kNone},
+                                     {"device=None", Kind::kDevice, Param::kNone}};
 const Signature kAsTensorSignatures[] = {{kAsTensorParams}};
 const Function kAsTensorFunction = {"as_tensor", "torch.as_tensor", kAsTensorSignatures, 1, false};
 
@@ -301,11 +302,12 @@ PyObject* as_tensor(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyO
   TD_PYTHON_CATCH(nullptr)
 }
 
-Param kAsArrayParams[] = {{"obj", Kind::kObject},
-                          {"dtype", Kind::kDType, "None", Param::kKeywordOnly | Param::kNone},
-                          {"device", Kind::kDevice, "None", Param::kKeywordOnly | Param::kNone},
-                          {"copy", Kind::kBool, "None", Param::kKeywordOnly | Param::kNone},
-                          {"requires_grad", Kind::kBool, "False", Param::kKeywordOnly}};
+constinit Param kAsArrayParams[] = {
+    {"obj", Kind::kObject},
+    {"dtype=None", Kind::kDType, Param::kKeywordOnly | Param::kNone},
+    {"device=None", Kind::kDevice, Param::kKeywordOnly | Param::kNone},
+    {"copy=None", Kind::kBool, Param::kKeywordOnly | Param::kNone},
+    {"requires_grad=False", Kind::kBool, Param::kKeywordOnly}};
 const Signature kAsArraySignatures[] = {{kAsArrayParams}};
 const Function kAsArrayFunction = {"asarray", "torch.asarray", kAsArraySignatures, 1, false};
 

@@ -185,7 +185,7 @@ void release_export(PyObject*, Py_buffer* buffer) { delete static_cast<Export*>(
 
 // --- functions of the module ---
 
-Param kFromNumpyParams[] = {{"ndarray", Kind::kObject}};
+constinit Param kFromNumpyParams[] = {{"ndarray", Kind::kObject}};
 const Signature kFromNumpySignatures[] = {{kFromNumpyParams}};
 const Function kFromNumpy = {"from_numpy", "torch.from_numpy", kFromNumpySignatures, 1, false};
 
@@ -201,11 +201,11 @@ PyObject* from_numpy(PyObject* self, PyObject* const* args, Py_ssize_t nargs, Py
   TD_PYTHON_CATCH(nullptr)
 }
 
-Param kFromBufferParams[] = {{"buffer", Kind::kObject},
-                             {"dtype", Kind::kDType, nullptr, Param::kKeywordOnly},
-                             {"count", Kind::kInt, "-1", Param::kKeywordOnly},
-                             {"offset", Kind::kInt, "0", Param::kKeywordOnly},
-                             {"requires_grad", Kind::kBool, "False", Param::kKeywordOnly}};
+constinit Param kFromBufferParams[] = {{"buffer", Kind::kObject},
+                                       {"dtype", Kind::kDType, Param::kKeywordOnly},
+                                       {"count=-1", Kind::kInt, Param::kKeywordOnly},
+                                       {"offset=0", Kind::kInt, Param::kKeywordOnly},
+                                       {"requires_grad=False", Kind::kBool, Param::kKeywordOnly}};
 const Signature kFromBufferSignatures[] = {{kFromBufferParams}};
 const Function kFromBuffer = {"frombuffer", "torch.frombuffer", kFromBufferSignatures, 1, false};
 
@@ -256,9 +256,10 @@ PyObject* frombuffer(PyObject* self, PyObject* const* args, Py_ssize_t nargs, Py
   TD_PYTHON_CATCH(nullptr)
 }
 
-Param kFromDlpackParams[] = {{"ext_tensor", Kind::kObject},
-                             {"device", Kind::kObject, "None", Param::kKeywordOnly | Param::kNone},
-                             {"copy", Kind::kObject, "None", Param::kKeywordOnly | Param::kNone}};
+constinit Param kFromDlpackParams[] = {
+    {"ext_tensor", Kind::kObject},
+    {"device=None", Kind::kObject, Param::kKeywordOnly | Param::kNone},
+    {"copy=None", Kind::kObject, Param::kKeywordOnly | Param::kNone}};
 const Signature kFromDlpackSignatures[] = {{kFromDlpackParams}};
 const Function kFromDlpack = {"from_dlpack", "torch.from_dlpack", kFromDlpackSignatures, 1, false};
 

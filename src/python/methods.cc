@@ -32,7 +32,7 @@ using FastArgs = PyObject* const*;
 
 // A method: its parameters after self, and a body that sees the parsed arguments.
 #define TD_METHOD(name, ...)                                                                    \
-  Param name##_params[] = {{"self", Kind::kTensor}, ##__VA_ARGS__};                             \
+  constinit Param name##_params[] = {{"self", Kind::kTensor}, ##__VA_ARGS__};                   \
   const Signature name##_signatures[] = {{name##_params}};                                      \
   const Function name##_function = {#name, "Tensor." #name, name##_signatures, 1, true};        \
   PyObject* name##_body(Arguments& a);                                                          \
@@ -62,7 +62,7 @@ class RecursionGuard {
 
 // --- layout ---
 
-TD_METHOD(size, {"dim", Kind::kInt, "None", kNone}) {
+TD_METHOD(size, {"dim=None", Kind::kInt, kNone}) {
   const Tensor& x = a.tensor(0);
   if (!a.present(1)) return wrap(x.sizes());
   const int64_t dim = a.integer(1), n = x.dim() ? x.dim() : 1;
@@ -72,7 +72,7 @@ TD_METHOD(size, {"dim", Kind::kInt, "None", kNone}) {
   return wrap(x.size(dim));
 }
 
-TD_METHOD(stride, {"dim", Kind::kInt, "None", kNone}) {
+TD_METHOD(stride, {"dim=None", Kind::kInt, kNone}) {
   const Tensor& x = a.tensor(0);
   if (a.present(1)) return wrap(x.stride(a.integer(1)));
   PyRef strides = PyRef::check(PyTuple_New(x.dim()));
@@ -82,7 +82,7 @@ TD_METHOD(stride, {"dim", Kind::kInt, "None", kNone}) {
   return strides.release();
 }
 
-TD_METHOD(is_contiguous, {"memory_format", Kind::kMemoryFormat, "torch.contiguous_format", kOnly}) {
+TD_METHOD(is_contiguous, {"memory_format=torch.contiguous_format", Kind::kMemoryFormat, kOnly}) {
   return wrap(a.tensor(0).is_contiguous(a.memory_format(1, MemoryFormat::kContiguous)));
 }
 
@@ -119,9 +119,7 @@ TD_METHOD(_set_conj, {"x", Kind::kBool}) {
 TD_METHOD(_set_neg, {"x", Kind::kBool}) {
   return set_bit(a.tensor(0), Key::kNegative, a.boolean(1, false));
 }
-TD_METHOD(is_pinned, {"device", Kind::kDevice, "None", kNone}) {
-  return wrap(is_pinned(a.tensor(0)));
-}
+TD_METHOD(is_pinned, {"device=None", Kind::kDevice, kNone}) { return wrap(is_pinned(a.tensor(0))); }
 // Memory of devices counts as shared in PyTorch.
 TD_METHOD(is_shared) {
   const Tensor& x = a.tensor(0);
@@ -271,12 +269,11 @@ PyObject* to_numpy(const Tensor& x, bool force) {
   return array_from_tensor(x);
 }
 
-TD_METHOD(numpy, {"force", Kind::kBool, "False", kOnly}) {
+TD_METHOD(numpy, {"force=False", Kind::kBool, kOnly}) {
   return to_numpy(a.tensor(0), a.boolean(1, false));
 }
 
-TD_METHOD(__array__, {"dtype", Kind::kObject, "None", kNone},
-          {"copy", Kind::kObject, "None", kNone}) {
+TD_METHOD(__array__, {"dtype=None", Kind::kObject, kNone}, {"copy=None", Kind::kObject, kNone}) {
   PyRef array = PyRef::check(to_numpy(a.tensor(0), false));
   if (a.present(1)) {
     PyRef kwargs =
@@ -291,16 +288,16 @@ TD_METHOD(__array__, {"dtype", Kind::kObject, "None", kNone},
 }
 
 // What a NumPy function computed from tensors comes back as a tensor.
-TD_METHOD(__array_wrap__, {"array", Kind::kObject}, {"context", Kind::kObject, "None", kNone},
-          {"return_scalar", Kind::kObject, "False", kNone}) {
+TD_METHOD(__array_wrap__, {"array", Kind::kObject}, {"context=None", Kind::kObject, kNone},
+          {"return_scalar=False", Kind::kObject, kNone}) {
   if (!is_numpy_array(a.object(1))) return new_ref(a.object(1));
   return wrap(tensor_from_buffer(a.object(1), false));
 }
 
-TD_METHOD(__dlpack__, {"stream", Kind::kObject, "-1", kOnly | kNone},
-          {"max_version", Kind::kObject, "None", kOnly | kNone},
-          {"dl_device", Kind::kObject, "None", kOnly | kNone},
-          {"copy", Kind::kBool, "None", kOnly | kNone}) {
+TD_METHOD(__dlpack__, {"stream=-1", Kind::kObject, kOnly | kNone},
+          {"max_version=None", Kind::kObject, kOnly | kNone},
+          {"dl_device=None", Kind::kObject, kOnly | kNone},
+          {"copy=None", Kind::kBool, kOnly | kNone}) {
   const auto object = [&](int i) { return a.present(i) ? a.object(i) : nullptr; };
   return to_dlpack(a.tensor(0), a.object(1), object(2), object(3), object(4));
 }
@@ -357,18 +354,18 @@ PyObject* converted(Arguments& a, OptDType dtype, OptDevice device, bool copy,
   }));
 }
 
-constexpr Param kCommon[] = {{"non_blocking", Kind::kBool, "False"},
-                             {"copy", Kind::kBool, "False"},
-                             {"memory_format", Kind::kMemoryFormat, "None", kOnly | kNone}};
-Param to_params_dtype[] = {
+constexpr Param kCommon[] = {{"non_blocking=False", Kind::kBool},
+                             {"copy=False", Kind::kBool},
+                             {"memory_format=None", Kind::kMemoryFormat, kOnly | kNone}};
+constinit Param to_params_dtype[] = {
     {"self", Kind::kTensor}, {"dtype", Kind::kDType}, kCommon[0], kCommon[1], kCommon[2]};
-Param to_params_device[] = {{"self", Kind::kTensor},
-                            {"device", Kind::kDevice, "None", kNone},
-                            {"dtype", Kind::kDType, "None", kNone},
-                            kCommon[0],
-                            kCommon[1],
-                            kCommon[2]};
-Param to_params_other[] = {
+constinit Param to_params_device[] = {{"self", Kind::kTensor},
+                                      {"device=None", Kind::kDevice, kNone},
+                                      {"dtype=None", Kind::kDType, kNone},
+                                      kCommon[0],
+                                      kCommon[1],
+                                      kCommon[2]};
+constinit Param to_params_other[] = {
     {"self", Kind::kTensor}, {"other", Kind::kTensor}, kCommon[0], kCommon[1], kCommon[2]};
 const Signature to_signatures[] = {{to_params_dtype}, {to_params_device}, {to_params_other}};
 const Function to_function = {"to", "Tensor.to", to_signatures, 3, true};
@@ -391,9 +388,9 @@ PyObject* method_to(PyObject* self, FastArgs args, Py_ssize_t nargs, PyObject* k
   TD_PYTHON_CATCH(nullptr)
 }
 
-#define TD_CAST(name, dtype)                                                       \
-  TD_METHOD(name, {"memory_format", Kind::kMemoryFormat, "None", kOnly | kNone}) { \
-    return converted(a, dtype, {}, false, a.opt_memory_format(1));                 \
+#define TD_CAST(name, dtype)                                                    \
+  TD_METHOD(name, {"memory_format=None", Kind::kMemoryFormat, kOnly | kNone}) { \
+    return converted(a, dtype, {}, false, a.opt_memory_format(1));              \
   }
 TD_CAST(float, DType::kFloat32)
 TD_CAST(double, DType::kFloat64)
@@ -410,17 +407,17 @@ TD_CAST(cfloat, DType::kComplex64)
 TD_CAST(cdouble, DType::kComplex128)
 #undef TD_CAST
 
-TD_METHOD(cpu, {"memory_format", Kind::kMemoryFormat, "None", kOnly | kNone}) {
+TD_METHOD(cpu, {"memory_format=None", Kind::kMemoryFormat, kOnly | kNone}) {
   return converted(a, {}, Device(), false, a.opt_memory_format(1));
 }
-TD_METHOD(cuda, {"device", Kind::kDevice, "None", kNone}, {"non_blocking", Kind::kBool, "False"},
-          {"memory_format", Kind::kMemoryFormat, "None", kOnly | kNone}) {
+TD_METHOD(cuda, {"device=None", Kind::kDevice, kNone}, {"non_blocking=False", Kind::kBool},
+          {"memory_format=None", Kind::kMemoryFormat, kOnly | kNone}) {
   const Device device = a.opt_device(1).value_or(DeviceType::kCUDA);
   if (device.type != DeviceType::kCUDA)
     raise_python(PyExc_RuntimeError, "Invalid device, must be cuda device");
   return converted(a, {}, device, false, a.opt_memory_format(3), a.boolean(2, false));
 }
-TD_METHOD(pin_memory, {"device", Kind::kDevice, "None", kNone}) {
+TD_METHOD(pin_memory, {"device=None", Kind::kDevice, kNone}) {
   const Tensor& x = a.tensor(0);
   return is_pinned(x) ? a.return_argument(0) : wrap(unlocked(a, [&] { return pinned(x); }));
 }
@@ -542,7 +539,7 @@ PyObject* torch_function(PyObject* type, PyObject* args, PyObject* kwargs) {
 
 // --- autograd ---
 
-TD_METHOD(requires_grad_, {"requires_grad", Kind::kBool, "True"}) {
+TD_METHOD(requires_grad_, {"requires_grad=True", Kind::kBool}) {
   const_cast<Tensor&>(a.tensor(0)).requires_grad_(a.boolean(1, true));
   return a.return_argument(0);
 }
