@@ -27,7 +27,7 @@ from try_wheel import try_it
 
 ROOT = Path(__file__).resolve().parent.parent
 LIMIT_MB = 25.0
-DISK_LIMIT_MB = 82.0
+DISK_LIMIT_MB = 80.0
 VERSIONS = ("3.11", "3.12", "3.13", "3.14")
 TWINE = "twine==7.0.0"
 
