@@ -1,8 +1,9 @@
 // Bags of rows, for embedding_bag (text/bags.cuh).
 #include "device/launch.h"
+#include "kernels/cuda/array.h"
 #include "kernels/cuda/copy.h"
-#include "kernels/cuda/indexing.h"
 #include "kernels/cuda/kernel_name.h"
+#include "kernels/cuda/runs.h"
 #include "kernels/cuda/text/bags_args.h"
 
 namespace taeda::cuda {
@@ -34,14 +35,11 @@ device::BagsArgs arguments(const View& out, const View& rows, const View& indice
 }
 
 void run(std::string_view kernel, int64_t work, device::BagsArgs& args, const View& out,
-         std::initializer_list<View> read, Span<const Access> more = {}) {
+         Span<const View> read) {
   if (work == 0) return;
-  SmallVector<Access, 12> touched(more.begin(), more.end());
-  touched.push_back(access(out, true));
-  for (const View& v : read)
-    if (v.present) touched.push_back(access(v, false));
   const DType type = dtype_info(out.dtype).compute;
-  launch(out.device.index, kernel_name(kernel, type, "_any"), work, &args, touched);
+  launch(out.device.index, kernel_name(kernel, type, "_any"), work, &args,
+         accesses({&out, 1}, read));
 }
 
 }  // namespace
@@ -49,7 +47,8 @@ void run(std::string_view kernel, int64_t work, device::BagsArgs& args, const Vi
 void bag_sum(const View& out, const View& weight, const View& indices, const View& starts,
              const View& scales) {
   device::BagsArgs args = arguments(out, weight, indices, starts, scales);
-  run("bag_sum", out.numel, args, out, {weight, indices, starts, scales});
+  const View read[] = {weight, indices, starts, scales};
+  run("bag_sum", out.numel, args, out, read);
 }
 
 void bag_sum_backward(const View& gw, const View& gy, const View& indices, const View& starts,
@@ -57,24 +56,32 @@ void bag_sum_backward(const View& gw, const View& gy, const View& indices, const
   if (gw.numel == 0) return;
   fill(gw, Scalar(int64_t{0}));
   if (indices.numel == 0) return;
-  Sorter sorter(gw.device, 1, indices.numel);
-  const int64_t sizes[] = {gw.sizes[0]}, one[] = {1};  // rows as elements of a byte
-  const View rows{gw.data, DType::kUInt8, sizes, one, gw.sizes[0], true, gw.device};
-  index_offsets({rows, {&indices, 1}, 0, 1, false, false, false, kMessage, ErrorKind::kRuntime},
-                sorter.keys(), sorter.order(), sorter.accesses(true));
-  sorter.merge();
+  const int64_t width = gw.sizes[1], row_bytes = width * item_size(gw.dtype);
+  const int64_t sizes[] = {gw.sizes[0]}, strides[] = {row_bytes};  // rows as elements of a byte
+  const View rows{gw.data, DType::kUInt8, sizes, strides, gw.sizes[0], true, gw.device};
+  const SortedRuns sorted(
+      {rows, {&indices, 1}, 0, 1, false, false, false, kMessage, ErrorKind::kRuntime}, width,
+      dtype_info(gw.dtype).compute, Combine::kSum);
   device::BagsArgs args = arguments(gw, gy, indices, starts, scales);
-  args.keys = sorter.args.keys[0];
-  args.order = sorter.order();
-  run("bag_sum_backward", indices.numel * args.width, args, gw, {gy, starts, scales},
-      sorter.accesses(false));
+  args.runs = sorted.runs;
+  const View read[] = {gy, starts, scales};
+  sorted.combine("bag_sum_backward", &args, accesses({&gw, 1}, read));
+  device::IndexRunsArgs partials{};
+  WalkPlan<2> columns;
+  columns.add(width, {item_size(gw.dtype), 0});
+  partials.runs = sorted.runs;
+  partials.slice = columns.walk();
+  partials.self = args.out;
+  partials.type = args.type;
+  sorted.combine_partials(partials, gw);
 }
 
 void bag_dots(const View& out, const View& x, const View& weight, const View& indices,
               const View& starts) {
   device::BagsArgs args = arguments(out, weight, indices, starts, {});
   args.other = static_cast<const char*>(x.data);
-  run("bag_dots", indices.numel * 32, args, out, {x, weight, indices, starts});
+  const View read[] = {x, weight, indices, starts};
+  run("bag_dots", indices.numel * 32, args, out, read);
 }
 
 }  // namespace taeda::cuda

@@ -1,38 +1,19 @@
 // Writes in the order of the indices, by sorting them (text/index_runs.cuh).
+#include <cstring>
+
 #include "device/launch.h"
 #include "kernels/cuda/array.h"
-#include "kernels/cuda/indexing.h"
 #include "kernels/cuda/kernel_name.h"
+#include "kernels/cuda/runs.h"
 #include "kernels/cuda/walk.h"
 
 namespace taeda::cuda {
-namespace {
 
-Sorter sorted(const Indices& what) {
-  Sorter sorter(what.self.device, 1, what.indices[0].numel);
-  index_offsets(what, sorter.keys(), sorter.order(), sorter.accesses(true));
-  sorter.merge();
-  return sorter;
-}
-
-device::IndexRunsArgs arguments(const Sorter& sorter, const View& self) {
-  device::IndexRunsArgs args{};
-  args.keys = sorter.args.keys[0];
-  args.order = sorter.order();
-  args.count = sorter.args.n;
-  args.self = static_cast<char*>(self.data);
-  args.type = element_type(self.dtype);
-  return args;
-}
-
-}  // namespace
-
-void index_accumulate(const Indices& what, const View& values) {
+void index_accumulate(const Indices& what, const View& values, Combine combine) {
   if (values.numel == 0) return;
   const View &self = what.self, &index = what.indices[0];
   const int64_t bytes = item_size(self.dtype);
-  const Sorter sorter = sorted(what);
-  device::IndexRunsArgs args = arguments(sorter, self);
+  device::IndexRunsArgs args{};
   WalkPlan<2> slice;
   WalkPlan<1> positions;
   for (int64_t d = 0; d < values.ndim(); d++) {
@@ -44,23 +25,34 @@ void index_accumulate(const Indices& what, const View& values) {
     else
       slice.add(values.sizes[i], {self.strides[at] * bytes, stride});
   }
+  slice.sort_by(1);
   args.slice = slice.walk();
   args.positions = positions.walk();
-  args.values = static_cast<const char*>(values.data);
-  SmallVector<Access, 8> touched{access(self, true), access(values, false)};
-  for (const Access& scratch : sorter.accesses(false)) touched.push_back(scratch);
+  args.self = static_cast<char*>(self.data);
+  args.type = element_type(self.dtype);
+  SmallVector<Access, 2> touched{access(self, true)};
+  if (values.device.is_cpu()) {
+    std::memcpy(args.number, values.data, static_cast<size_t>(bytes));
+  } else {
+    args.values = static_cast<const char*>(values.data);
+    touched.push_back(access(values, false));
+  }
   const DType type = is_inexact(self.dtype) ? dtype_info(self.dtype).compute : DType::kInt64;
-  launch(self.device.index, kernel_name("index_runs", type, "_any"), values.numel, &args, touched);
+  const SortedRuns sorted(what, static_cast<int64_t>(args.slice.count), type, combine);
+  args.runs = sorted.runs;
+  sorted.combine("index_runs", &args, touched);
+  sorted.combine_partials(args, self);
 }
 
 void index_write_in_order(const Indices& what, const View& values) {
   if (values.numel == 0) return;
-  const Sorter sorter = sorted(what);
+  const SortedRuns sorted(what, 0, DType::kInt64, Combine::kSet);
   const Dense offsets(what.self.device, DType::kInt64, what.indices[0].sizes);
-  device::IndexRunsArgs args = arguments(sorter, what.self);
+  device::IndexRunsArgs args{};
+  args.runs = sorted.runs;
   args.last = offsets.view().as<int64_t>();
-  SmallVector<Access, 8> touched{access(offsets.view(), true)};
-  for (const Access& scratch : sorter.accesses(false)) touched.push_back(scratch);
+  SmallVector<Access, 12> touched = sorted.accesses(false);
+  touched.push_back(access(offsets.view(), true));
   launch(what.self.device.index, "index_last_i64_any", offsets.view().numel, &args, touched);
   index_move({what.self, {&offsets.view(), 1}, what.first, what.dims, false, true}, values, true);
 }

@@ -25,14 +25,18 @@ void run(const std::string& kernel, const Indexed& what, device::IndexArgs& args
          &args, accesses);
 }
 
-// Whether each thread has whole lines, so that results do not depend on their order.
-bool by_lines(const device::IndexArgs& args, DType t) {
-  const bool any_order = args.combine == Combine::kSum && t == DType::kInt64;
-  return (deterministic && !any_order) || args.n <= kShortLine ||
-         static_cast<int64_t>(args.lines.count) >= kEnoughLines;
+// Whether each thread has whole lines, so that results do not depend on the order of threads.
+bool by_lines(const device::IndexArgs& args) {
+  return args.n <= kShortLine || static_cast<int64_t>(args.lines.count) >= kEnoughLines;
 }
-bool has_atomic(DType t) {
-  return t == DType::kInt64 || (is_inexact(t) && dtype_info(t).compute == t);
+// Whether several threads may write to an element: by additions that devices have, which are exact
+// of integers, or one after the other in any order; a number is the same whoever writes it.
+bool may_race(DType t, Combine combine, bool is_number) {
+  if (combine == Combine::kSum && (t == DType::kInt64 || t == DType::kInt32)) return true;
+  if (combine == Combine::kSet && is_number) return true;
+  if (deterministic) return false;
+  return combine == Combine::kSet ||
+         (combine == Combine::kSum && is_inexact(t) && dtype_info(t).compute == t);
 }
 
 }  // namespace
@@ -51,16 +55,18 @@ void read_indexed(const Indexed& what) {
 
 void write_indexed(const Indexed& what, Combine combine, const View* number) {
   if (what.index.numel == 0 || what.self.numel == 0) return;
+  const DType t = what.self.dtype;
   device::IndexArgs args = index_arguments(what);
+  const bool lines = by_lines(args);
+  if (!lines && !may_race(t, combine, number != nullptr))
+    return write_in_order(what, combine, number);
   args.combine = combine;
+  args.atomic = !lines;
+  if (lines) args.chunk = args.n, args.along = false;
   if (number) {
     args.has_number = true;
     std::memcpy(args.number, number->data, static_cast<size_t>(item_size(number->dtype)));
   }
-  const DType t = what.self.dtype;
-  const bool lines = by_lines(args, t);
-  args.atomic = !lines && combine == Combine::kSum && has_atomic(t);
-  if (lines || (combine != Combine::kSet && !args.atomic)) args.chunk = args.n, args.along = false;
   if (combine == Combine::kSet)
     run(kernel_name("index_scatter", mover(t), "_any"), what, args, false);
   else

@@ -3,14 +3,13 @@
 
 #include <string_view>
 
+#include "kernels/cuda/indexing.h"
 #include "kernels/cuda/text/index_args.h"
 #include "kernels/view.h"
 #include "taeda/error.h"
 #include "taeda/scalar.h"
 
 namespace taeda::cuda {
-
-using device::Combine;
 
 inline constexpr const char* kBoundsMessage =
     "index {} is out of bounds for dimension {} with size {}";
@@ -39,6 +38,10 @@ device::IndexArgs index_arguments(const Indexed& what);
 void read_indexed(const Indexed& what);
 // self at the indices op= other, or op= an element on the host.
 void write_indexed(const Indexed& what, Combine combine, const View* number = nullptr);
+
+// The same by sorted indices: of several writes to an element the last one counts, and combinations
+// are made in the order of the indices.
+void write_in_order(const Indexed& what, Combine combine, const View* number = nullptr);
 
 // A vector of indices along `dim` of a tensor of `sizes`, for each of its lines.
 struct Expanded {

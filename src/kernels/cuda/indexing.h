@@ -9,6 +9,8 @@
 
 namespace taeda::cuda {
 
+using device::Combine;
+
 // `dims` dimensions of self from `first` on, addressed by index tensors of equal sizes: one each,
 // or one for all.
 struct Indices {
@@ -20,6 +22,10 @@ struct Indices {
   bool wrap = true;          // indices below 0 count from the end
   const char* message = "index {} is out of bounds for dimension {} with size {}";
   ErrorKind error = ErrorKind::kIndex;
+  int64_t skipped = -1;     // an index that counts for nothing
+  bool is_scatter = false;  // one addresses the dimension `along` of them, and is as wide in others
+  int64_t along = 0;
+  int64_t dim = -1;  // as messages have it, if not that of self
 };
 
 // What kernels get, without the walk: the index tensors from `begin` on, as many as one takes.
@@ -39,9 +45,9 @@ void index_move(const Indices& what, const View& other, bool to_self);
 void index_offsets(const Indices& what, int64_t* offsets, int64_t* numbers,
                    Span<const Access> touched);
 
-// self at the indices += values, in the order of the indices; or = values, of which the last
-// counts.
-void index_accumulate(const Indices& what, const View& values);
+// self at the indices op= values, in the order of the indices; or = values, of which the last
+// counts. A value in the host's memory is that of all.
+void index_accumulate(const Indices& what, const View& values, Combine combine = Combine::kSum);
 void index_write_in_order(const Indices& what, const View& values);
 
 }  // namespace taeda::cuda

@@ -12,14 +12,14 @@ device::IndexingArgs indexing_arguments(const Indices& what, size_t begin) {
   const View& self = what.self;
   for (size_t k = 0; k < device::kIndices && begin + k < what.indices.size(); k++, args.count++) {
     const View& index = what.indices[begin + k];
-    const auto d = static_cast<size_t>(what.first) + begin + k;
+    const auto d = static_cast<size_t>(what.first + what.along) + begin + k;
     args.index[k] = static_cast<const char*>(index.data);
     args.types[k] = element_type(index.dtype);
     args.size[k] = args.dim[k] = what.is_flat ? self.numel : 1;
     if (what.is_flat || d >= self.sizes.size()) continue;
     args.size[k] = self.sizes[d];
     args.stride[k] = self.strides[d] * item_size(self.dtype);
-    args.dim[k] = static_cast<int64_t>(d);
+    args.dim[k] = what.dim < 0 ? static_cast<int64_t>(d) : what.dim;
   }
   WalkPlan<1> flat;
   for (size_t d = 0; what.is_flat && d < self.sizes.size(); d++)
@@ -27,6 +27,7 @@ device::IndexingArgs indexing_arguments(const Indices& what, size_t begin) {
   args.flat = flat.walk();
   args.self = static_cast<char*>(self.data);
   args.message = {what.message, 0, static_cast<int32_t>(what.error)};
+  args.skipped = what.skipped;
   args.wrap = what.wrap;
   args.is_flat = what.is_flat;
   args.are_offsets = what.are_offsets;
@@ -41,6 +42,9 @@ void add_position(IndexingPlan& plan, const Indices& what, size_t begin, size_t 
     const View& index = what.indices[begin + k];
     strides[2 + k] = index.strides[d] * item_size(index.dtype);
   }
+  if (what.is_scatter && d != static_cast<size_t>(what.along))
+    strides[1] =
+        what.self.strides[static_cast<size_t>(what.first) + d] * item_size(what.self.dtype);
   plan.add(what.indices[begin].sizes[d], strides);
 }
 

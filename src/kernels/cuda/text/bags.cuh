@@ -4,11 +4,12 @@
 //   backward: gw[r]  = sum over the i with index[i] = r of scale[i] gy[bag of i]
 //   dots:     out[i] = weight[index[i]] . x[bag of i]
 //
-// A thread has a column of a bag, or of a run of equal indices, which are sorted for the gradient:
-// no atomics, in the order of the indices. Each row named is read once; a dot product is a warp's.
+// A thread has a column of a bag, or of a piece of a run of equal indices, which are sorted for the
+// gradient (runs.cuh): no atomics, in the order of the indices. Each row named is read once; a dot
+// product is a warp's.
 #pragma once
 #include "kernels/cuda/text/bags_args.h"
-#include "kernels/cuda/text/group.cuh"
+#include "kernels/cuda/text/runs.cuh"
 
 namespace taeda::device {
 
@@ -64,23 +65,25 @@ TD_FN void bag_sum_kernel(const BagsArgs& a) {
   }
 }
 
+// A column of the gradient.
 template <class T>
-TD_FN void bag_sum_backward_kernel(const BagsArgs& a) {
-  const auto total = static_cast<uint64_t>(a.count * a.width);
-  for (uint64_t task = first_index(); task < total; task += index_step()) {
-    const auto first = static_cast<int64_t>(task) / a.width;
-    const auto column = static_cast<int64_t>(task) % a.width;
-    const uint64_t key = a.keys[first];
-    if (key >> 63 || (first > 0 && a.keys[first - 1] == key)) continue;
-    T sum = T(0);
-    for (int64_t p = first; p < a.count && a.keys[p] == key; p++) {
-      const int64_t i = a.order[p], bag = bag_of(a, i);
-      if (bag >= 0) sum += scale_of<T>(a, i) * element<T>(a.rows, a, bag * a.width + column);
-    }
-    const auto to = static_cast<int64_t>(key) * a.width + column;
-    store(a.out + to * a.itemsize, a.type, sum);
+class BagColumn {
+ public:
+  TD_FN BagColumn(const BagsArgs& a, uint64_t column)
+      : a_(a), column_(static_cast<int64_t>(column)) {}
+  TD_FN char* to(uint64_t key) const {
+    return a_.out + (static_cast<int64_t>(key) + column_ * a_.itemsize);
   }
-}
+  TD_FN T value(int64_t i) const {
+    const int64_t bag = bag_of(a_, i);
+    if (bag < 0) return T(0);
+    return scale_of<T>(a_, i) * element<T>(a_.rows, a_, bag * a_.width + column_);
+  }
+
+ private:
+  const BagsArgs& a_;
+  int64_t column_;
+};
 
 template <class T>
 TD_FN void bag_dots_kernel(const BagsArgs& a) {

@@ -2,20 +2,20 @@
 #pragma once
 #include "device/fault_code.h"
 #include "kernels/cuda/text/element_type.h"
+#include "kernels/cuda/text/runs_args.h"
 
 namespace taeda::device {
 
 // Dense tensors: `count` indices in `bags` bags, bag b having those from starts[b] to starts[b +
 // 1].
 struct BagsArgs {
+  Runs runs;  // backward: the offsets of rows of `out`, sorted
   char* out;
   const char* rows;    // the weight; backward the gradient, a row for each bag
   const char* other;   // dots: a row for each bag
   const char* scales;  // of the indices, or null
   const int64_t* indices;
   const int64_t* starts;
-  const uint64_t* keys;  // backward: the indices, sorted, and their numbers
-  const int64_t* order;
   int64_t count, bags, width, weights, itemsize;
   BoundsMessage message, starts_message;
   ElementType type;

@@ -5,9 +5,11 @@
 //
 // Lines never share an element that is written, so where a thread has whole lines results are those
 // of the CPU: the last of several writes wins, and sums are the same in every run. Where lines are
-// few, several threads share one: writes race, and additions are atomic. An index out of bounds is
-// reported, and skipped.
+// few, several threads share one: writes race, and additions are atomic; what is neither to be so,
+// or cannot be, goes by sorted indices (runs.cuh). Each index and each element of `other` is read,
+// or written, once. An index out of bounds is reported, and skipped.
 #pragma once
+#include "kernels/cuda/text/combine.cuh"
 #include "kernels/cuda/text/index_args.h"
 #include "kernels/cuda/text/move.cuh"
 
@@ -53,16 +55,6 @@ TD_FN void scatter_kernel(const IndexArgs& a) {
 
 // --- combined with what is there ---
 
-template <class T>
-TD_FN T combined(Combine how, T a, T b) {
-  if (how == Combine::kSum) return a + b;
-  if (how == Combine::kProd) return a * b;
-  if constexpr (kIsComplex<T>)
-    return b;
-  else
-    return how == Combine::kMin ? (b < a || b != b ? b : a) : (b > a || b != b ? b : a);
-}
-
 TD_FN void add_atomically(float* p, float x) { atomicAdd(p, x); }
 TD_FN void add_atomically(double* p, double x) { atomicAdd(p, x); }
 TD_FN void add_atomically(std::complex<float>* p, std::complex<float> x) {
@@ -76,15 +68,21 @@ TD_FN void add_atomically(std::complex<double>* p, std::complex<double> x) {
 TD_FN void add_atomically(int64_t* p, int64_t x) {
   atomicAdd(reinterpret_cast<unsigned long long*>(p), static_cast<unsigned long long>(x));
 }
+TD_FN void add_atomically(char* p, ElementType type, auto x) {
+  if constexpr (std::is_same_v<decltype(x), int64_t>)
+    if (type == ElementType::kInt32)
+      return (void)atomicAdd(reinterpret_cast<uint32_t*>(p), static_cast<uint32_t>(x));
+  add_atomically(reinterpret_cast<decltype(x)*>(p), x);
+}
 
-// T computes; atomic additions are to elements of type T.
+// T computes; atomic additions are to elements of type T, or of int32.
 template <class T>
 TD_FN void combine_kernel(const IndexArgs& a) {
   for_each_indexed(a, [&](char* self, const char* other) {
     const char* const from = a.has_number ? reinterpret_cast<const char*>(a.number) : other;
     const T x = load<T>(from, a.type);
     if (a.atomic)
-      add_atomically(reinterpret_cast<T*>(self), x);
+      add_atomically(self, a.type, x);
     else
       store(self, a.type, combined(a.combine, load<T>(self, a.type), x));
   });

@@ -2,11 +2,10 @@
 // (../index.cc).
 #pragma once
 #include "device/fault_code.h"
+#include "kernels/cuda/text/runs_args.h"
 #include "kernels/cuda/text/walk_args.h"
 
 namespace taeda::device {
-
-enum class Combine : uint8_t { kSet, kSum, kProd, kMin, kMax };
 
 // Lines of n elements along the indexed dimension. The operands are the addressed tensor, which is
 // at the same place for all of a line, the other one, and the indices.

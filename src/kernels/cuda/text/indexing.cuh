@@ -29,6 +29,7 @@ TD_FN int64_t address(const IndexingArgs& a, const Offsets<2 + kIndices>& at) {
       report(message, given, a.size[k]);
       return -1;
     }
+    if (i == a.skipped) return -1;
     offset += a.is_flat ? offsets(a.flat, static_cast<uint64_t>(i))[0] : i * a.stride[k];
   }
   return offset;
@@ -51,12 +52,12 @@ TD_FN void index_write_kernel(const IndexingArgs& a) {
   }
 }
 
-// The offsets themselves, to `other`.
+// The offsets themselves, from those of operand 1, to `other`.
 TD_FN void index_offsets_kernel(const IndexingArgs& a) {
   for (uint64_t i = first_index(); i < a.walk.count; i += index_step()) {
     const Offsets<2 + kIndices> at = offsets(a.walk, i);
     int64_t* const to = reinterpret_cast<int64_t*>(a.other) + i;
-    const int64_t offset = address(a, at), before = a.added ? *to : 0;
+    const int64_t offset = address(a, at), before = a.added ? *to : at[1];
     *to = offset < 0 || before < 0 ? -1 : before + offset;
     if (a.order) a.order[i] = static_cast<int64_t>(i);
   }

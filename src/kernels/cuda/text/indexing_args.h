@@ -2,6 +2,7 @@
 // (../indexing.cc, ../index_runs.cc).
 #pragma once
 #include "device/fault_code.h"
+#include "kernels/cuda/text/runs_args.h"
 #include "kernels/cuda/text/walk_args.h"
 
 namespace taeda::device {
@@ -19,6 +20,7 @@ struct IndexingArgs {
   int64_t size[kIndices], stride[kIndices];  // of the indexed dimensions, in bytes
   int64_t dim[kIndices];                     // as a message has them
   int64_t* order;                            // of offsets: gets their numbers
+  int64_t skipped;                           // an index that counts for nothing; -1 for none
   BoundsMessage message;
   ElementType types[kIndices];  // int64 or int32
   uint8_t count;
@@ -28,16 +30,15 @@ struct IndexingArgs {
   bool added;        // offsets are added to those that are there
 };
 
-// Slices of self that indices name, sorted: each run of equal keys is the offset of one.
+// Slices of self that indices name, sorted: keys are the slices' offsets, columns their elements.
 struct IndexRunsArgs {
+  Runs runs;
   Walk<2> slice;      // self and the values
   Walk<1> positions;  // the values of an index
-  const uint64_t* keys;
-  const int64_t* order;  // the numbers of the indices, ascending within a run
-  uint64_t count;
   char* self;
-  const char* values;
-  int64_t* last;  // offsets, by number; -1 for all but the last of a run
+  const char* values;                    // null: all are `number`
+  alignas(16) unsigned char number[16];  // as it is stored
+  int64_t* last;                         // offsets, by number; -1 for all but the last of a run
   ElementType type;
 };
 
