@@ -1,4 +1,5 @@
-// The gradient of embedding: rows added to those that indices name (text/index.cuh).
+// The gradient of embedding: rows added to those that indices name, in the order of the indices
+// (text/index_runs.cuh). Sums are in float, or in double, and rounded once.
 #include "kernels/copy.h"
 #include "kernels/cuda/array.h"
 #include "kernels/cuda/indexed.h"
@@ -6,43 +7,50 @@
 #include "kernels/cuda/pointwise.h"
 
 namespace taeda::cuda {
+namespace {
 
-// Sums are in float, or in double; by_frequency divides each row's by how often it is named.
+// Rows divided by how often each is named, if it is.
+void divide_by_frequency(const View& gw, const View& sums, const View& indices,
+                         int64_t padding_idx) {
+  const DType compute = sums.dtype;
+  const int64_t rows = sums.sizes[0];
+  const Dense times(gw.device, DType::kInt64, {{rows}}), flat(indices);
+  kernels::fill(times, Scalar(int64_t{0}));
+  const DimVector each{indices.numel}, one{1}, none{0}, across{1, 0};
+  const View vector{flat.view().data, indices.dtype, each, one, indices.numel, true, gw.device};
+  const Number number(DType::kInt64, Scalar(int64_t{1}));
+  Indexed named{times, vector, vector, 0, kSelectMessage};
+  named.skipped = padding_idx;
+  write_indexed(named, Combine::kSum, &number.view);
+  const View ones{number.view.data, DType::kInt64, times.view().sizes, none, rows, true,
+                  DeviceType::kCPU};
+  const Loop maximum{"maximum", 0, false}, divide{"div", 0, false};
+  const View counted[] = {times, ones};
+  pointwise({maximum, DType::kInt64, DType::kInt64, nullptr}, times, counted);
+  const View repeated{times.view().data, DType::kInt64, sums.sizes, across,
+                      gw.numel,          true,          gw.device};
+  const View divided[] = {sums, repeated};
+  pointwise({divide, compute, compute, nullptr}, gw, divided);
+}
+
+}  // namespace
+
 void embedding_backward(const View& gw, const View& gy, const View& indices, int64_t rows,
                         int64_t padding_idx, bool by_frequency) {
   if (gw.numel == 0) return;
-  const int64_t width = gw.numel / rows, count = indices.numel;
+  const DimVector sizes{rows, gw.numel / rows};
   const DType compute = dtype_info(gw.dtype).compute;
-  const Dense sums(gw.device, compute, {{rows, width}}), gradient(gw.device, compute, gy.sizes),
-      index(indices);
-  kernels::fill(sums.view(), Scalar(0.0));
-  kernels::copy(gradient.view(), gy);
-  const DimVector flat{count, width}, by_row{width, 1}, one{1}, each{count};
-  const View lines{gradient.view().data, compute, flat, by_row, gy.numel, true, gw.device};
-  const View vector{index.view().data, indices.dtype, each, one, count, true, gw.device};
-  const Expanded expanded(vector, flat, 0);
-  Indexed what{sums.view(), lines, expanded.view, 0, kSelectMessage};
+  // Of halves the quotients are rounded, not the sums.
+  const bool wide = by_frequency && compute != gw.dtype;
+  const Dense sums(gw.device, compute, wide ? IntSpan(sizes) : IntSpan()),
+      terms(gw.device, compute, wide ? gy.sizes : IntSpan());
+  if (wide) kernels::copy(terms, gy);
+  const View& to = wide ? sums.view() : gw;
+  kernels::fill(to, Scalar(0.0));
+  Indices what{to, {&indices, 1}, 0, 1, false, false, false, kSelectMessage};
   what.skipped = padding_idx;
-  write_indexed(what, Combine::kSum);
-  if (by_frequency) {
-    const Dense times(gw.device, compute, {{rows}});
-    kernels::fill(times.view(), Scalar(0.0));
-    const Number number(compute, Scalar(1.0));
-    Indexed named{times.view(), vector, vector, 0, kSelectMessage};
-    named.skipped = padding_idx;
-    write_indexed(named, Combine::kSum, &number.view);
-    const DimVector none{0}, across{1, 0};
-    const View ones{number.view.data, compute, times.view().sizes, none, rows, true,
-                    DeviceType::kCPU};
-    const Loop maximum{"maximum", 0, false}, divide{"div", 0, false};
-    const View counted[] = {times.view(), ones};
-    pointwise({maximum, compute, compute, nullptr}, times.view(), counted);
-    const View repeated{times.view().data, compute, sums.view().sizes, across,
-                        gw.numel,          true,    gw.device};
-    const View divided[] = {sums.view(), repeated};
-    pointwise({divide, compute, compute, nullptr}, sums.view(), divided);
-  }
-  kernels::copy(gw, sums.view());
+  index_accumulate(what, wide ? terms.view() : gy);
+  if (by_frequency) divide_by_frequency(gw, to, indices, padding_idx);
 }
 
 }  // namespace taeda::cuda

@@ -184,6 +184,28 @@ def test_a_bad_index_is_named_where_indices_are_sorted():
         taeda.cuda.synchronize()
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("by_frequency", [False, True])
+def test_gradient_of_embedding(dtype, by_frequency, bits):
+    index, table = hot(1400, 9).reshape(7, 200), values(dtype, (9, 5))
+    gy = values(dtype, (7, 200, 5), 1)
+    for padding in (None, 3):
+
+        def gradient(padding=padding):
+            w = table.cuda().requires_grad_()
+            y = F.embedding(index.cuda(), w, padding, scale_grad_by_freq=by_frequency)
+            return taeda.autograd.grad(y, w, gy.cuda())[0]
+
+        found, flat = bits(gradient), index.numpy().reshape(-1)
+        expected = np.zeros((9, 5))
+        np.add.at(expected, flat, exact(gy).reshape(-1, 5))
+        if by_frequency:
+            expected /= np.maximum(np.bincount(flat, minlength=9), 1)[:, None]
+        if padding is not None:
+            expected[padding] = 0
+        close(found, expected, dtype, 1400)
+
+
 @pytest.mark.parametrize("mode", ["sum", "mean"])
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 def test_gradient_of_bags_with_a_row_that_most_of_them_have(dtype, mode, bits):
