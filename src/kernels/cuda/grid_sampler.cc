@@ -1,4 +1,8 @@
 // grid_sampler and its gradients (text/grid.cuh).
+#include <algorithm>
+
+#include "device/deterministic.h"
+#include "device/device.h"
 #include "device/launch.h"
 #include "kernels/copy.h"
 #include "kernels/cuda/array.h"
@@ -7,6 +11,9 @@
 
 namespace taeda::cuda {
 namespace {
+
+constexpr int64_t kShares = 32;           // of elements: every warp goes along all points
+constexpr int64_t kMostShares = 1 << 20;  // of points
 
 device::GridArgs arguments(const View& input, const View& grid, int64_t mode, int64_t padding,
                            bool align_corners) {
@@ -33,6 +40,17 @@ void run(std::string_view kernel, device::GridArgs& args, int64_t threads, const
          threads, &args, accesses({&written, 1}, read));
 }
 
+// Lets more warps than one work on a plane of gx where planes do not keep the device busy.
+void share_planes(device::GridArgs& args, int device) {
+  const int64_t planes = args.batch * args.channels,
+                enough = 4 * properties(device).multiprocessors;
+  args.parts = 1;
+  if (planes == 0 || planes >= enough) return;
+  args.atomic = !deterministic;
+  const int64_t parts = args.atomic ? (args.points + 31) / 32 : std::min(kShares, enough / planes);
+  args.parts = static_cast<uint32_t>(std::clamp<int64_t>(parts, 1, kMostShares));
+}
+
 }  // namespace
 
 void grid_sampler(const View& result, const View& input, const View& grid, int64_t mode,
@@ -54,7 +72,8 @@ void grid_sampler_backward(const View& gx, const View& ggrid, const View& gy, co
   const Dense sums(gx.device, dtype_info(gx.dtype).compute, gx.sizes);
   kernels::fill(sums, Scalar(0.0));
   args.gx = sums.view().as<char>();
-  run("grid_sampler_input", args, args.batch * args.channels * 32, sums, read);
+  share_planes(args, gx.device.index);
+  run("grid_sampler_input", args, args.batch * args.channels * args.parts * 32, sums, read);
   kernels::copy(gx, sums);
 }
 

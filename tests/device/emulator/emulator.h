@@ -122,6 +122,7 @@ T __shfl_up_sync(uint32_t mask, T value, unsigned by) {
 inline uint32_t __ballot_sync(uint32_t mask, int predicate) {
   return taeda::emulator::ballot(mask, predicate != 0, "__ballot_sync");
 }
+inline int __ffs(int x) { return __builtin_ffs(x); }
 inline void __syncwarp(uint32_t mask = 0xffffffffu) {
   taeda::emulator::ballot(mask, false, "__syncwarp");
 }

@@ -4,7 +4,8 @@ The driver is chosen once a process, so these run in a process of their own (too
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from tests.simulator import Simulator, loaded
@@ -45,3 +46,30 @@ def quiet_fallback() -> Iterator[None]:
     _C._set_fallback("quiet")
     yield
     _C._set_fallback("warn")
+
+
+@pytest.fixture
+def deterministic() -> Iterator[None]:
+    import taeda
+
+    taeda.use_deterministic_algorithms(True)
+    yield
+    taeda.use_deterministic_algorithms(False)
+
+
+@pytest.fixture
+def bits(simulator: Simulator) -> Iterator[Callable[[Callable[[], Any]], Any]]:
+    """The result of a call, of the same bits in three orders of threads, on the CPU."""
+    import taeda
+
+    def run(call: Callable[[], Any]) -> Any:
+        found = []
+        for seed in (1, 2, 3):
+            simulator.schedule(seed)
+            found.append(call().cpu())
+        raw = [f.contiguous().view(-1).view(taeda.uint8).numpy() for f in found]
+        assert all((r == raw[0]).all() for r in raw)
+        return found[0]
+
+    yield run
+    simulator.schedule(0)

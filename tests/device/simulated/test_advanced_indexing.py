@@ -15,13 +15,6 @@ def no_fallback():
     _C._set_fallback("warn")
 
 
-@pytest.fixture
-def deterministic():
-    taeda.use_deterministic_algorithms(True)
-    yield
-    taeda.use_deterministic_algorithms(False)
-
-
 def indices(sizes, below, seed=0):
     """Of either sign."""
     drawn = np.random.default_rng(seed).integers(-below, below, sizes)

@@ -3,7 +3,7 @@
 import itertools
 
 import pytest
-from tests.device.simulated.by_kernels import FLOATING, REAL, agree, values, with_gradients
+from tests.device.simulated.by_kernels import FLOATING, REAL, agree, same, values, with_gradients
 
 import taeda
 import taeda.nn.functional as F
@@ -100,6 +100,26 @@ def test_empty_images():
 
 
 MODES = [("bilinear", False), ("bilinear", True), ("nearest", False), ("bicubic", True)]
+
+
+def sampled_gradient(x, grid, gy):
+    x = x.detach().requires_grad_()
+    y = F.grid_sample(x, grid, align_corners=False)
+    return taeda.autograd.grad(y, x, gy)[0]
+
+
+def test_gradients_of_images_by_one_warp_a_plane_or_several(deterministic, bits):
+    # 1 and 6 planes are shared by warps, 600 are not.
+    for dtype, planes in itertools.product(FLOATING, ((1, 1), (2, 3), (200, 3))):
+        sizes = (11, 13) if planes[0] < 3 else (2, 3)
+        x, gy = values(dtype, (*planes, *sizes)), values(dtype, (*planes, 9, 8), 1)
+        grid = values(dtype, (planes[0], 9, 8, 2), 2)
+        expected = sampled_gradient(x, grid, gy)
+        found = bits(lambda a=x, g=grid, w=gy: sampled_gradient(a.cuda(), g.cuda(), w.cuda()))
+        same(found.cuda(), expected, f"{dtype} {planes}")
+        taeda.use_deterministic_algorithms(False)  # those of few planes are then added atomically
+        agree(sampled_gradient, x, grid, gy, what=f"{dtype} {planes}")
+        taeda.use_deterministic_algorithms(True)
 
 
 @pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])

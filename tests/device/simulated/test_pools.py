@@ -2,10 +2,12 @@
 
 import itertools
 
+import numpy as np
 import pytest
 from tests.device.simulated.by_kernels import (
     FLOATING,
     INTEGERS,
+    TOLERANCE,
     agree,
     layouts,
     values,
@@ -203,6 +205,40 @@ def test_second_derivatives_and_tangents():
     for call in calls:
         agree(lambda x, f=call: second(x, f), values("float64", (2, 3, 6, 5)))
         agree(lambda x, f=call: tangent(x, f), values("float64", (2, 3, 6, 5)))
+
+
+def test_gradients_of_few_large_planes_by_sorted_indices(bits):
+    scatter = taeda.ops.taeda.pool_scatter
+    random = np.random.default_rng(0)
+    index = random.integers(0, 6000, (2, 9000))
+    index[:, ::2] = 17  # a hot element, as windows that overlap have
+    for dtype in FLOATING:
+        gy = values(dtype, (2, 9000), 1)
+        i, g = taeda.tensor(index).cuda(), gy.cuda()
+        found = bits(lambda i=i, g=g: scatter(g, i, [2, 6000], 1)).double().numpy()
+        expected = np.zeros((2, 6000))
+        np.add.at(expected, (np.arange(2)[:, None], index), gy.double().numpy())
+        rtol, atol = TOLERANCE[dtype]
+        np.testing.assert_allclose(
+            found, expected, rtol=rtol, atol=50 * atol * (dtype == "float32") + atol
+        )
+    i[1, 5] = 6000
+    scatter(g, i, [2, 6000], 1)
+    with pytest.raises(IndexError, match=r"index 6000 out of range \[0, 6000\)"):
+        taeda.cuda.synchronize()
+
+
+def test_gradients_of_fractional_and_adaptive_pools_of_a_large_plane():
+    x = values("float32", (1, 1, 120, 110))
+    u = taeda.tensor([[[0.3, 0.6]]])
+    agree(
+        lambda x, u: with_gradients(
+            lambda x: F.fractional_max_pool2d(x, 2, (100, 95), _random_samples=u), x
+        ),
+        x,
+        u,
+    )
+    agree(lambda x: with_gradients(lambda x: F.adaptive_max_pool2d(x, (100, 95)), x), x)
 
 
 def test_an_index_outside_of_its_plane_is_raised_later():

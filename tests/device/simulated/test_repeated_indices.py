@@ -20,30 +20,6 @@ def no_fallback():
     _C._set_fallback("warn")
 
 
-@pytest.fixture
-def deterministic():
-    taeda.use_deterministic_algorithms(True)
-    yield
-    taeda.use_deterministic_algorithms(False)
-
-
-@pytest.fixture
-def bits(simulator):
-    """The result of a call, of the same bits in three orders of threads."""
-
-    def run(call):
-        found = []
-        for seed in (1, 2, 3):
-            simulator.schedule(seed)
-            found.append(call().cpu())
-        simulator.schedule(0)
-        raw = [f.contiguous().view(-1).view(taeda.uint8).numpy() for f in found]
-        assert all((r == raw[0]).all() for r in raw)
-        return found[0]
-
-    return run
-
-
 def exact(x):
     """In the widest type of its kind."""
     if x.dtype.is_complex:

@@ -16,4 +16,19 @@ TD_FN T combined(Combine how, T a, T b) {
     return how == Combine::kMin ? (b < a || b != b ? b : a) : (b > a || b != b ? b : a);
 }
 
+// Into an element that other threads add to, too.
+TD_FN void add_atomically(float* p, float x) { atomicAdd(p, x); }
+TD_FN void add_atomically(double* p, double x) { atomicAdd(p, x); }
+TD_FN void add_atomically(std::complex<float>* p, std::complex<float> x) {
+  atomicAdd(reinterpret_cast<float*>(p), x.real());
+  atomicAdd(reinterpret_cast<float*>(p) + 1, x.imag());
+}
+TD_FN void add_atomically(std::complex<double>* p, std::complex<double> x) {
+  atomicAdd(reinterpret_cast<double*>(p), x.real());
+  atomicAdd(reinterpret_cast<double*>(p) + 1, x.imag());
+}
+TD_FN void add_atomically(int64_t* p, int64_t x) {
+  atomicAdd(reinterpret_cast<unsigned long long*>(p), static_cast<unsigned long long>(x));
+}
+
 }  // namespace taeda::device

@@ -4,10 +4,12 @@
 //   ggrid_axis = sum over channels of gy times the same with that axis' slopes in place of weights
 //   gx = sum over positions of gy times weights
 //
-// A thread has a position for all channels; in gx's kernel a warp has a plane (owned.cuh). Reads
-// each position's taps, mostly from a cache.
+// A thread has a position for all channels. In gx's kernel a warp has a plane (owned.cuh); where
+// those are few, several have one: they share the positions, adding by atomics, or go along all of
+// them for a share of the elements each. Reads each position's taps, mostly from a cache.
 #pragma once
 #include "kernels/cuda/text/array.cuh"
+#include "kernels/cuda/text/combine.cuh"
 #include "kernels/cuda/text/grid_args.h"
 #include "kernels/cuda/text/owned.cuh"
 
@@ -96,17 +98,25 @@ TD_FN void grid_sampler_grid_kernel(const GridArgs& a) {
 
 template <class A>
 TD_FN void grid_sampler_input_kernel(const GridArgs& a) {
-  const Group group{32};
-  const auto planes = static_cast<uint64_t>(a.batch * a.channels);
-  for (uint64_t plane = group.first(); plane < planes; plane += group.step()) {
+  const Group warp{32};
+  const uint64_t tasks = static_cast<uint64_t>(a.batch * a.channels) * a.parts;
+  for (uint64_t task = warp.first(); task < tasks; task += warp.step()) {
+    const uint64_t plane = task / a.parts;
+    const auto part = static_cast<uint32_t>(task - plane * a.parts);
     A* const to = reinterpret_cast<A*>(a.gx) + plane * static_cast<uint64_t>(a.plane);
     const int64_t sample = static_cast<int64_t>(plane) / a.channels * a.points;
-    for (int64_t base = 0; base < a.points; base += 32) {
-      const int64_t mine = base + group.rank(), p = mine < a.points ? mine : a.points - 1;
+    const int64_t step = a.atomic ? int64_t{32} * a.parts : 32;
+    for (int64_t base = a.atomic ? int64_t{32} * part : 0; base < a.points; base += step) {
+      const int64_t mine = base + warp.rank(), p = mine < a.points ? mine : a.points - 1;
       const PointTaps<A> taps = taps_of<A>(a, sample + p);
       const A gy = get<A>(a.gy, plane * static_cast<uint64_t>(a.points) + static_cast<uint64_t>(p));
       for_each_corner(a, taps, [&](int64_t offset, const auto& x, const auto& y, const auto& z) {
-        add_owned(to, mine < a.points ? offset : -1, x.weight * y.weight * z.weight * gy);
+        const int64_t index = mine < a.points ? offset : -1;
+        const A value = x.weight * y.weight * z.weight * gy;
+        if (!a.atomic)
+          add_owned(to, index, value, part, a.parts);
+        else if (index >= 0)
+          add_atomically(to + index, value);
       });
     }
   }

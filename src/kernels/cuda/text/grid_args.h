@@ -13,6 +13,8 @@ struct GridArgs {
   char* gx;         // sums, in the type that is computed in
   int64_t size[3];  // of the x axis, y, z
   int64_t batch, channels, axes, plane, points;
+  uint32_t parts;  // warps of a plane of gx: one, or as many as share the points or the elements
+  bool atomic;     // they share the points
   grid::Options options;
 };
 

@@ -55,19 +55,6 @@ TD_FN void scatter_kernel(const IndexArgs& a) {
 
 // --- combined with what is there ---
 
-TD_FN void add_atomically(float* p, float x) { atomicAdd(p, x); }
-TD_FN void add_atomically(double* p, double x) { atomicAdd(p, x); }
-TD_FN void add_atomically(std::complex<float>* p, std::complex<float> x) {
-  atomicAdd(reinterpret_cast<float*>(p), x.real());
-  atomicAdd(reinterpret_cast<float*>(p) + 1, x.imag());
-}
-TD_FN void add_atomically(std::complex<double>* p, std::complex<double> x) {
-  atomicAdd(reinterpret_cast<double*>(p), x.real());
-  atomicAdd(reinterpret_cast<double*>(p) + 1, x.imag());
-}
-TD_FN void add_atomically(int64_t* p, int64_t x) {
-  atomicAdd(reinterpret_cast<unsigned long long*>(p), static_cast<unsigned long long>(x));
-}
 TD_FN void add_atomically(char* p, ElementType type, auto x) {
   if constexpr (std::is_same_v<decltype(x), int64_t>)
     if (type == ElementType::kInt32)
