@@ -27,6 +27,8 @@
 namespace taeda::on_device {
 namespace {
 
+constexpr int64_t kFloatBins = 4096;  // x bins / bins is x for integers below, in float
+
 Tensor minus(const Tensor& a, const Tensor& b) { return op::sub(a, b, Scalar(int64_t{1})); }
 
 // How many of the ascending numbers are not above each of 0, 1, ..., n - 1.
@@ -74,6 +76,11 @@ Tensor bincount(const Tensor& x, const Tensor& weights, int64_t minlength) {
     length = std::max(length, checked_add(ends[1], 1, "bincount"));
   }
   if (!weights.defined()) {
+    if (length <= kFloatBins) {
+      const Tensor counts = empty_tensor({length}, DType::kInt64, x.device());
+      kernels::histogram(view_of(counts), view_of(x), 0, static_cast<double>(length));
+      return counts;
+    }
     const Tensor counts = op::new_zeros(x, {length}, {});
     const Tensor ones = op::expand(op::new_full(x, {1}, Scalar(int64_t{1}), {}), x.sizes(), false);
     return x.numel() > 0 ? op::index_add_(counts, 0, x, ones, Scalar(int64_t{1})) : counts;

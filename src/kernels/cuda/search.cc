@@ -1,8 +1,7 @@
-// searchsorted, isin and histc (text/search.cuh).
+// searchsorted and isin (text/search.cuh).
 #include "kernels/cpu/sort/search.h"
+
 #include "device/launch.h"
-#include "kernels/cuda/array.h"
-#include "kernels/cuda/copy.h"
 #include "kernels/cuda/kernel_name.h"
 #include "kernels/cuda/text/search_args.h"
 #include "kernels/cuda/walk.h"
@@ -53,28 +52,6 @@ void is_among(const View& out, const View& values, const View& sorted, bool inve
   args.found = true;
   args.invert = invert;
   run(out, sorted, values, args);
-}
-
-void histogram(const View& out, const View& x, double low, double high) {
-  const Dense counts(out.device, DType::kInt64, out.sizes);
-  fill(counts.view(), Scalar(int64_t{0}));
-  if (x.numel > 0) {
-    device::HistogramArgs args{};
-    WalkPlan<1> plan;
-    for (size_t d = 0; d < x.sizes.size(); d++)
-      plan.add(x.sizes[d], {x.strides[d] * item_size(x.dtype)});
-    plan.sort_by(0);
-    args.walk = plan.walk();
-    args.x = static_cast<const char*>(x.data);
-    args.counts = counts.view().as<int64_t>();
-    args.bins = out.numel;
-    args.low = low;
-    args.high = high;
-    args.type = element_type(x.dtype);
-    const Access touched[] = {access(counts.view(), true), access(x, false)};
-    launch(out.device.index, kernel_name("histogram", out.dtype, "_any"), x.numel, &args, touched);
-  }
-  copy(out, counts.view());
 }
 
 }  // namespace taeda::cuda

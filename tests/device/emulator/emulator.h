@@ -134,7 +134,8 @@ T atomicCAS(T* p, T expected, T value) {
 }
 template <class T>
 T atomicAdd(T* p, T value) {
-  T old = *p;
+  T old;
+  __atomic_load(p, &old, __ATOMIC_RELAXED);
   for (T next = old + value;
        !__atomic_compare_exchange(p, &old, &next, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);)
     next = old + value;

@@ -112,6 +112,20 @@ def test_counts():
         taeda.tensor([1, -1], device="cuda").bincount()
 
 
+@pytest.mark.parametrize("bins", [1, 7, 2048, 2049, 4096, 4097])
+def test_counts_in_memory_of_blocks_and_of_the_device(bins, bits):
+    random = np.random.default_rng(bins)
+    x = np.where(random.random(40_000) < 0.5, bins // 2, random.integers(0, bins, 40_000))
+    x[0] = bins - 1
+    found = bits(lambda: taeda.tensor(x).cuda().bincount())
+    assert found.dtype == taeda.int64 and (found.numpy() == np.bincount(x)).all()
+    found = bits(lambda: (taeda.tensor(x).cuda() + 0.5).double().histc(bins, 0, bins))
+    assert (found.numpy() == np.bincount(x)).all()
+    wide = taeda.tensor(x).cuda().float().reshape(200, 200).t()[::2]
+    found = bits(lambda: wide.histc(bins, -0.25, bins - 0.25))
+    assert (found.numpy() == np.bincount(x.reshape(200, 200).T[::2].ravel(), minlength=bins)).all()
+
+
 def test_histograms():
     for dtype in FLOATING:
         for layout, x in layouts(dtype, (30, 4)).items():

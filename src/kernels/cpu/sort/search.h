@@ -58,7 +58,8 @@ void bincount(const View& out, const View& x);
 void sum_by_index(const View& out, const View& x, const View& weights);
 // The bits that any element of x has. x int64, dense.
 uint64_t bits_in_use(const View& x);
-// Counts of x in equal bins over [low, high]; all of x's dtype, float or double.
+// Counts of x in equal bins over [low, high]; all of x's dtype, float or double. On devices out may
+// be int64 for x of any dtype; bins are then those of x as float.
 void histogram(const View& out, const View& x, double low, double high);
 
 // Starts of the runs of equal rows in a dense [n, width] tensor.

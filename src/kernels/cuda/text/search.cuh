@@ -1,5 +1,5 @@
-// searchsorted and isin, by a binary search for each value; histc, by counting;
-// the bins of histogram, by a division.
+// searchsorted and isin, by a binary search for each value; histc and bincount, by counting; the
+// bins of histogram, by a division.
 //
 //   out_i = how many of the sorted elements come before v_i (or are not behind it)
 //   bin_i = the k with edge_k <= x_i < edge_(k + 1), for edges of equal distances
@@ -61,8 +61,13 @@ TD_FN void histogram_bins_kernel(const BinsArgs& a) {
   }
 }
 
+// A block counts in shared memory where bins fit, and adds once to those that it has seen.
 template <class T>
 TD_FN void histogram_kernel(const HistogramArgs& a) {
+  TD_SHARED(uint32_t, counts, kSharedBins);
+  for (int64_t i = threadIdx.x; a.shared && i < a.bins; i += blockDim.x) counts[i] = 0;
+  __syncthreads();
+  auto* const all = reinterpret_cast<unsigned long long*>(a.counts);
   const T low = static_cast<T>(a.low), high = static_cast<T>(a.high);
   for (uint64_t i = first_index(); i < a.walk.count; i += index_step()) {
     const T x = load<T>(a.x + offsets(a.walk, i)[0], a.type);
@@ -70,8 +75,14 @@ TD_FN void histogram_kernel(const HistogramArgs& a) {
     const T at = (x - low) * static_cast<T>(a.bins) / (high - low);
     int64_t bin = at > 0 ? static_cast<int64_t>(at) : 0;
     if (bin >= a.bins) bin = a.bins - 1;
-    atomicAdd(reinterpret_cast<unsigned long long*>(a.counts + bin), 1ull);
+    if (a.shared)
+      atomicAdd(counts + bin, 1u);
+    else
+      atomicAdd(all + bin, 1ull);
   }
+  __syncthreads();
+  for (int64_t i = threadIdx.x; a.shared && i < a.bins; i += blockDim.x)
+    if (counts[i] != 0) atomicAdd(all + i, static_cast<unsigned long long>(counts[i]));
 }
 
 }  // namespace taeda::device

@@ -26,6 +26,8 @@ struct BinsArgs {
   int64_t m;
 };
 
+inline constexpr int64_t kSharedBins = 2048;  // 8 KiB, beside which a device runs full of threads
+
 // Counts of x in `bins` equal bins over [low, high].
 struct HistogramArgs {
   Walk<1> walk;
@@ -34,6 +36,7 @@ struct HistogramArgs {
   int64_t bins;
   double low, high;
   ElementType type;
+  bool shared;  // in a block's memory first: at most kSharedBins, 2^32 - 1 elements
 };
 
 }  // namespace taeda::device
