@@ -65,7 +65,7 @@ void random_cauchy(const View& out, double median, double sigma, Generator& gene
   draw_floating("random_cauchy", out, median, sigma, generator);
 }
 void random_geometric(const View& out, double p, Generator& generator) {
-  draw_floating("random_geometric", out, std::log1p(-p), 0, generator);
+  draw_floating("random_geometric", out, p, std::log1p(-p), generator);
 }
 void random_bernoulli(const View& out, double p, Generator& generator) {
   draw_floating("random_bernoulli", out, p, 0, generator);

@@ -1,6 +1,6 @@
 // Discrete Fourier transforms of 2, 3, 4, 5 and 7 complex numbers in registers, and roots of unity.
 #pragma once
-#include "kernels/cuda/text/kernel.cuh"
+#include "kernels/cuda/text/sincospi.cuh"
 
 namespace taeda::device {
 
@@ -71,18 +71,6 @@ TD_FN void butterfly(Pair<T> (&v)[R]) {
   }
 }
 
-// sin and cos of pi x, |x| <= 1.
-TD_FN void sine_cosine_of_pi(double x, double* s, double* c) {
-#if defined(__CUDA_ARCH__)
-  ::sincospi(x, s, c);
-#else
-  const int quarters = static_cast<int>(std::nearbyint(2 * x));
-  const double angle = 3.141592653589793 * (x - quarters / 2.), sine = std::sin(angle),
-               cosine = std::cos(angle);
-  *s = quarters % 2 ? (quarters & 2 ? -cosine : cosine) : quarters & 2 ? -sine : sine;
-  *c = quarters % 2 ? (quarters & 2 ? sine : -sine) : quarters & 2 ? -cosine : cosine;
-#endif
-}
 // exp(-2 pi i k / n) to double precision, k < n.
 template <class T>
 TD_FN Pair<T> root(uint64_t k, uint64_t n) {

@@ -2,6 +2,7 @@
 // thread and a counter; and the numbers that curand makes of them.
 #pragma once
 #include "kernels/cuda/text/random_args.h"
+#include "kernels/cuda/text/sincospi.cuh"
 #include "kernels/cuda/text/walk.cuh"
 
 namespace taeda::device {
@@ -106,9 +107,9 @@ struct Normals<double> {
   double at[2];
   TD_FN explicit Normals(const Words4& w) {
     const double radius = std::sqrt(-2.0 * std::log(unit(w.at[0], w.at[1])));
-    const double angle = unit(w.at[2], w.at[3]) * kTwoPi;
-    at[0] = radius * std::sin(angle);
-    at[1] = radius * std::cos(angle);
+    sine_cosine_of_pi(2 * unit(w.at[2], w.at[3]), &at[0], &at[1]);
+    at[0] *= radius;
+    at[1] *= radius;
   }
 };
 

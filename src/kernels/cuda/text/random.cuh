@@ -70,10 +70,16 @@ TD_FN void cauchy_kernel(const RandomArgs& args) {
     return median + sigma * fast::tan(pi * (u - T(0.5)));
   });
 }
-// Trials until the first success, of probability 1 - exp(a).
+// Trials until the first success, of probability a; b is log(1 - a). PyTorch takes the logarithm of
+// a float by a device's approximation, after rounding 1 - a; that of 1, which it divides by, too,
+// is not taken over.
 template <class T>
 TD_FN void geometric_kernel(const RandomArgs& args) {
-  const T log_fail = static_cast<T>(args.a);
+  T log_fail = static_cast<T>(args.b);
+  if constexpr (sizeof(T) == 4) {
+    const T fail = 1 - static_cast<T>(args.a);
+    if (fail < 1) log_fail = fast::log(fail);
+  }
   deal<Uniforms<T>>(
       args, [=](const auto& draw, int k) { return std::ceil(fast::log(draw.at[k]) / log_fail); });
 }
