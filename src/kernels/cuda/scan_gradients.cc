@@ -34,7 +34,7 @@ void logcumsumexp_jvp(const View& out, const View& tangent, const View& self, co
   unround(y, self, output, dim);
   kernels::copy(sums, tangent);
   run("exp_difference", type, dim, sums, self, y);
-  run("recurrence_fall", type, dim, sums, sums, y);
+  run("recurrence_decrease", type, dim, sums, sums, y);
   kernels::copy(out, sums);
 }
 void logcumsumexp_backward(const View& out, const View& gy, const View& self, const View& output,
@@ -44,7 +44,7 @@ void logcumsumexp_backward(const View& out, const View& gy, const View& self, co
   unround(y, self, output, dim);
   const IntSpan dims(&dim, 1);
   const Reversed s(sums, dims), g(gy, dims), end(y, dims);
-  run("recurrence_rise", type, dim, s, g, end);
+  run("recurrence_increase", type, dim, s, g, end);
   run(is_complex(type) ? "exp_difference_conj" : "exp_difference", type, dim, sums, self, y);
   kernels::copy(out, sums);
 }
@@ -57,7 +57,7 @@ void cumprod_backward(const View& out, const View& gy, const View& self, const V
   const Dense sums(out.device, type, out.sizes);
   const IntSpan dims(&dim, 1);
   const Reversed s(sums, dims), g(gy, dims), x(self, dims);
-  run("recurrence_before", type, dim, s, g, x);
+  run("recurrence_element", type, dim, s, g, x);
   launch_rows(kernel_name("products_before", type, "_any"), dim, sums, {&self, 1});
   kernels::copy(out, sums);
 }

@@ -1,5 +1,6 @@
 """softmax, normalisations, scans and sorting on a simulated device, by kernels, with gradients."""
 
+import numpy as np
 import pytest
 from tests.device.simulated.by_kernels import (
     FLOATING,
@@ -142,6 +143,17 @@ def test_gradients_and_tangents_of_running_products():
             )
     scalar = taeda.tensor(3.0, dtype=taeda.float64)
     agree(lambda t: with_gradients(lambda t: taeda.cumprod(t.squeeze(0), 0), t), scalar.reshape(1))
+
+
+def test_products_of_a_part_of_a_row_may_be_too_large_for_float():
+    x = taeda.tensor([1.0] + 7 * [1e30], device="cuda", requires_grad=True)
+    first = taeda.tensor([1.0] + 7 * [0.0], device="cuda")
+    (gx,) = taeda.autograd.grad(x.cumprod(0), x, first)
+    assert gx.tolist() == first.tolist()  # a sum of products with 0, but for that of no element
+    x = taeda.tensor([1e-30, 1e30, 1e30, 1e30, 1e-30, 1e-30], device="cuda")
+    t = taeda.tensor([0.0, 0, 0, 0, 0, 1], device="cuda")
+    _, tangent = taeda.func.jvp(lambda x: x.cumprod(0), (x,), (t,))
+    np.testing.assert_allclose(tangent.tolist(), [0, 0, 0, 0, 0, 1e30], rtol=1e-5)
 
 
 RUNNING = {

@@ -60,24 +60,29 @@ TD_FN T exp_difference(T a, T b) {
 }
 
 // The coefficients c_i by the elements before and at i.
-struct Before {  // of cumprod's gradient, from the end
+struct ElementBefore {  // of cumprod's gradient, from the end
   template <class T>
   TD_FN static T of(T before, T) {
     return conjugate(before);
   }
 };
-struct Fall {  // of logcumsumexp's tangent
+struct ExpOfDecrease {  // of logcumsumexp's tangent
   template <class T>
   TD_FN static T of(T before, T at) {
     return exp_difference(before, at);
   }
 };
-struct Rise {  // of its gradient, from the end
+struct ExpOfIncrease {  // of its gradient, from the end
   template <class T>
   TD_FN static T of(T before, T at) {
     return conjugate(exp_difference(at, before));
   }
 };
+
+// What maps are composed in. A product may be infinite, or 0, where the elements before it undo
+// that; of float none of up to 8 elements is, in double.
+template <class T>
+using Wide = std::conditional_t<std::is_same_v<T, float>, double, T>;
 
 // s -> scale s + shift
 template <class T>
@@ -87,17 +92,18 @@ struct Affine {
 // Operands: s, b, what the coefficients are made of.
 template <class C, class T>
 TD_FN void recurrence_kernel(const RowArgs& args) {
+  using Map = Affine<Wide<T>>;
   for_each_row(args, [](const Row& row) {
     scan_row<T>(
-        row, Affine<T>{T(1), T(0)},
+        row, Map{1, 0},
         [&](uint64_t i) {
           const T c = i == 0 ? T(0) : C::of(row.get<T>(2, i - 1), row.get<T>(2, i));
-          return Affine<T>{c, row.get<T>(1, i)};
+          return Map{c, row.get<T>(1, i)};
         },
-        [](const Affine<T>& first, const Affine<T>& then) {
-          return Affine<T>{then.scale * first.scale, then.scale * first.shift + then.shift};
+        [](const Map& first, const Map& then) {
+          return Map{then.scale * first.scale, then.scale * first.shift + then.shift};
         },
-        [&](uint64_t i, const Affine<T>& s) { row.set(i, s.shift); });
+        [&](uint64_t i, const Map& s) { row.set(i, static_cast<T>(s.shift)); });
   });
 }
 
@@ -105,7 +111,7 @@ TD_FN void recurrence_kernel(const RowArgs& args) {
 template <class T>
 TD_FN void products_before_kernel(const RowArgs& args) {
   struct Factor {
-    std::conditional_t<std::is_same_v<T, float>, double, T> value;
+    Wide<T> value;
   };
   for_each_row(args, [](const Row& row) {
     scan_row<T>(
@@ -122,18 +128,18 @@ TD_FN void products_before_kernel(const RowArgs& args) {
 template <class T>
 TD_FN void cumprod_tangent_kernel(const RowArgs& args) {
   struct Dual {
-    T value, tangent;
+    Wide<T> value, tangent;
   };
   for_each_row(args, [](const Row& row) {
     scan_row<T>(
-        row, Dual{T(1), T(0)},
+        row, Dual{1, 0},
         [&](uint64_t i) {
           return Dual{row.get<T>(2, i), row.get<T>(1, i)};
         },
         [](const Dual& a, const Dual& b) {
           return Dual{a.value * b.value, a.tangent * b.value + a.value * b.tangent};
         },
-        [&](uint64_t i, const Dual& s) { row.set(i, s.tangent); });
+        [&](uint64_t i, const Dual& s) { row.set(i, static_cast<T>(s.tangent)); });
   });
 }
 
