@@ -37,7 +37,7 @@ ALLOWED = {
     "src/python/operators.cc": "the slots of Python's number protocol, in its order",
     "src/ops/allocate.cc": "PyTorch's words for an out= that one operator refuses",
     "src/kernels/cpu/simd/lane.h": "functions of numbers that functors call, no operators",
-    "src/kernels/cuda/text/std.cuh": "functions of numbers that the C library has, no operators",
+    "src/kernels/cuda/text/std_math.cuh": "functions of numbers of the C library, no operators",
     "python/taeda/_missing/compilers.py": "names of torch.onnx.symbolic_opset, which raise",
     "python/taeda/_missing/parts.py": "names of torch.ao.nn.quantized.functional, which raise",
     "python/taeda/_decomp/language.py": "what expressions ask of tensors, numbers and dtypes",

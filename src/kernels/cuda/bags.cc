@@ -23,10 +23,8 @@ device::BagsArgs arguments(const View& out, const View& rows, const View& indice
   args.scales = static_cast<const char*>(scales.data);
   args.indices = indices.as<int64_t>();
   args.starts = starts.as<int64_t>();
-  args.count = indices.numel;
-  args.bags = starts.numel - 1;
-  args.width = rows.sizes[1];
-  args.weights = rows.sizes[0];
+  args.count = indices.numel, args.bags = starts.numel - 1;
+  args.width = rows.sizes[1], args.weights = rows.sizes[0];
   args.itemsize = item_size(rows.dtype);
   args.message = {kMessage, 0, kError};
   args.starts_message = {kStartsMessage, 0, kError};
@@ -66,14 +64,9 @@ void bag_sum_backward(const View& gw, const View& gy, const View& indices, const
   args.runs = sorted.runs;
   const View read[] = {gy, starts, scales};
   sorted.combine("bag_sum_backward", &args, accesses({&gw, 1}, read));
-  device::IndexRunsArgs partials{};
   WalkPlan<2> columns;
   columns.add(width, {item_size(gw.dtype), 0});
-  partials.runs = sorted.runs;
-  partials.slice = columns.walk();
-  partials.self = args.out;
-  partials.type = args.type;
-  sorted.combine_partials(partials, gw);
+  sorted.combine_partials(gw, columns.walk());
 }
 
 void bag_dots(const View& out, const View& x, const View& weight, const View& indices,

@@ -41,7 +41,7 @@ void index_accumulate(const Indices& what, const View& values, Combine combine) 
   const SortedRuns sorted(what, static_cast<int64_t>(args.slice.count), type, combine);
   args.runs = sorted.runs;
   sorted.combine("index_runs", &args, touched);
-  sorted.combine_partials(args, self);
+  sorted.combine_partials(self, args.slice);
 }
 
 void index_write_in_order(const Indices& what, const View& values) {

@@ -30,8 +30,7 @@ void run_dense(const PointwiseCall& call, int device, DType stored, const Operan
       if (!number) bits |= reinterpret_cast<uintptr_t>(at);
       if (!operands.is_given(k)) accesses.push_back({at, count * itemsize, k == 0});
     }
-    loop.n = static_cast<uint32_t>(n);
-    loop.aligned = bits % 16 == 0;
+    loop.n = static_cast<uint32_t>(n), loop.aligned = bits % 16 == 0;
     launch(device, name, (n + width - 1) / width, &argument, accesses);
   }
 }
@@ -42,8 +41,7 @@ void run_strided(const PointwiseCall& call, int device, const Operands<N>& opera
   PointwiseArgument<device::StridedArgs<N>> argument{.functor = Functor(call)};
   auto& loop = argument.loop;
   loop.numbers = operands.numbers;
-  loop.ndim = static_cast<uint8_t>(part.ndim);
-  loop.n = static_cast<uint32_t>(part.numel);
+  loop.ndim = static_cast<uint8_t>(part.ndim), loop.n = static_cast<uint32_t>(part.numel);
   SmallVector<Access, N + 1> accesses;
   for (int k = 0; k <= N; k++) {
     loop.data[k] = part.data[k];
@@ -62,12 +60,11 @@ void run_strided(const PointwiseCall& call, int device, const Operands<N>& opera
 
 template <int N>
 void run(const PointwiseCall& call, const View& out, Span<const View> in) {
-  const int device = out.device.index;
   const Operands<N> operands(call, out, in);
   if (const std::optional<DType> stored = operands.dense_type(call))
-    return run_dense(call, device, *stored, operands);
+    return run_dense(call, out.device.index, *stored, operands);
   for_each_part(operands.plan,
-                [&](const auto& part) { run_strided(call, device, operands, part); });
+                [&](const auto& part) { run_strided(call, out.device.index, operands, part); });
 }
 
 }  // namespace

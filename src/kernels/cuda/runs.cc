@@ -31,8 +31,13 @@ void SortedRuns::combine(std::string_view kernel, void* args, Span<const Access>
          static_cast<int64_t>(runs.count * runs.columns), args, all);
 }
 
-void SortedRuns::combine_partials(device::IndexRunsArgs args, const View& self) const {
+void SortedRuns::combine_partials(const View& self, const device::Walk<2>& slice) const {
   if (!partials_) return;
+  device::IndexRunsArgs args{};
+  args.runs = runs;
+  args.slice = slice;
+  args.self = static_cast<char*>(self.data);
+  args.type = element_type(self.dtype);
   SmallVector<Access, 12> touched = accesses(false);
   touched.push_back(access(self, true));
   launch(device_.index, kernel_name("index_partials", compute_, "_any"),

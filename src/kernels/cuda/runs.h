@@ -18,9 +18,9 @@ class SortedRuns {
   SmallVector<Access, 12> accesses(bool writes) const;
   // Runs a kernel on `args`, which has `runs`, in a thread for each value.
   void combine(std::string_view kernel, void* args, Span<const Access> touched) const;
-  // Then what pieces of runs came to, into self at the offsets, if there are such. Of args the
-  // values count for nothing.
-  void combine_partials(device::IndexRunsArgs args, const View& self) const;
+  // Then what pieces of runs came to, if there are such: into self at the offsets, where columns
+  // lie as the first operand of `slice`.
+  void combine_partials(const View& self, const device::Walk<2>& slice) const;
 
   device::Runs runs{};
 
