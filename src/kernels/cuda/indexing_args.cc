@@ -6,7 +6,6 @@
 
 namespace taeda::cuda {
 
-// The index tensors from `begin` on, as many as a kernel takes.
 device::IndexingArgs indexing_arguments(const Indices& what, size_t begin) {
   device::IndexingArgs args{};
   const View& self = what.self;
@@ -34,7 +33,6 @@ device::IndexingArgs indexing_arguments(const Indices& what, size_t begin) {
   return args;
 }
 
-// A dimension of the index tensors.
 void add_position(IndexingPlan& plan, const Indices& what, size_t begin, size_t d,
                   int64_t other_stride) {
   int64_t strides[2 + device::kIndices] = {other_stride};

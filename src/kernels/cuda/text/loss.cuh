@@ -76,8 +76,8 @@ TD_FN void cross_entropy_backward_kernel(const CrossEntropyArgs& a) {
     }
     const T lse = get<T>(a.lse, row);
     const auto exponential = [&](int64_t k) { return std::exp(get<T>(a.x, first + k) - lse); };
-    TwoSums
-        all{};  // of exp(x - lse), which would be 1 had lse not been rounded, and of the weights
+    // Of exp(x - lse), which would be 1 had lse not been rounded, and of the weights.
+    TwoSums all{};
     for_each_class(a, group, [&](int64_t k) {
       all = add_sums(all, {exponential(k), a.smoothing > 0 ? get<T>(a.weight, k, T(1)) : T(0)});
     });

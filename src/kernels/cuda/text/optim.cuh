@@ -1,11 +1,16 @@
 // Steps of optimizers over many tensors: a block goes over chunks, whatever tensor they are of.
 // Parameters and state are read and written once, gradients read once.
 //
-//   sgd      b = momentum b + (1 - dampening) g;  p -= lr b, or lr (g + momentum b) by Nesterov
+// In the order of the lines, with g the gradient divided by grad_scale:
+//
+//   all      g += weight_decay p, but for adamw: p *= 1 - lr weight_decay
+//   sgd      b = momentum b + (1 - dampening) g, at first b = g;
+//            p -= lr b, or lr (g + momentum b) by Nesterov
 //   adam     m += (1 - beta1) (g - m);  v = beta2 v + (1 - beta2) g^2
+//            by amsgrad v_max = max(v_max, v), which then stands for v;
 //            p -= lr / (1 - beta1^t) m / (sqrt(v / (1 - beta2^t)) + eps)
-//   rmsprop  v = alpha v + (1 - alpha) g^2;  d = sqrt(v - mean^2) + eps
-//            b = momentum b + g / d;  p -= lr b
+//   rmsprop  v = alpha v + (1 - alpha) g^2;  centered mean += (1 - alpha) (g - mean), else 0;
+//            d = sqrt(v - mean^2) + eps;  b = momentum b + g / d;  p -= lr b
 #pragma once
 #include "kernels/cuda/text/convert.cuh"
 #include "kernels/cuda/text/optim_args.h"
