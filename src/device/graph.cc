@@ -212,8 +212,12 @@ void CudaGraph::replay() {
   if (!exec_) instantiate();
   const DeviceGuard guard(device_);
   const Stream stream = Stream::current(device_);
+  // The driver orders launches of a graph; but what the last one still reads is written before.
+  const bool draws = generators_.are_used();
+  if (draws && replayed_) stream.wait(replayed_->event());
   generators_.replay(stream);
   check(use_device(device_).graph_launch(exec_, stream.handle()));
+  if (draws) replayed_.emplace(stream);
 }
 
 void CudaGraph::reset() {
@@ -226,6 +230,7 @@ void CudaGraph::reset() {
   if (graph_) driver.graph_destroy(std::exchange(graph_, nullptr));
   if (exec_) driver.graph_exec_destroy(std::exchange(exec_, nullptr));
   captured_ = false;
+  replayed_.reset();
   generators_.release_memory();
   release_pool(device_, *std::exchange(pool_, std::nullopt));
 }

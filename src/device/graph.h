@@ -12,6 +12,7 @@
 #include <string>
 
 #include "core/memory_stats.h"
+#include "device/event_pool.h"
 #include "device/graph_generators.h"
 #include "device/stream.h"
 
@@ -60,7 +61,8 @@ class CudaGraph {
   // Before the capture: a generator whose numbers the work draws, besides the device's default one.
   void register_generator(Generator& generator) { generators_.add(generator); }
   void instantiate();
-  // On the thread's current stream of the graph's device.
+  // On the thread's current stream of the graph's device. Replays follow one another, whatever
+  // their streams.
   void replay();
   void reset();
   PoolName pool() const;
@@ -79,6 +81,7 @@ class CudaGraph {
   Stream stream_;
   std::optional<PoolName> pool_;
   GraphGenerators generators_;
+  std::optional<PooledEvent> replayed_;  // after the last replay, where it drew random numbers
   size_t nodes_ = 0;
   Graph graph_ = nullptr;
   GraphExec exec_ = nullptr;

@@ -22,10 +22,20 @@ void GraphGenerators::add(Generator& generator) {
 }
 
 void GraphGenerators::begin_capture(int device) {
+  const Device own(DeviceType::kCUDA, static_cast<int8_t>(device));
+  for (const Entry& entry : entries_)
+    TD_CHECK(entry.generator->device() == own,
+             "CUDAGraph.capture_begin: expected generators of {}, which is captured, got one of {}",
+             own, entry.generator->device());
   for (Entry& entry : entries_) {
-    entry.words = Storage::allocate(kBytes, Device(DeviceType::kCUDA, static_cast<int8_t>(device)));
+    entry.words = Storage::allocate(kBytes, own);
     entry.taken = 0;
   }
+}
+
+bool GraphGenerators::are_used() const {
+  return std::any_of(entries_.begin(), entries_.end(),
+                     [](const Entry& entry) { return entry.taken != 0; });
 }
 
 std::optional<CapturedGenerator> GraphGenerators::take(const Philox& generator, uint64_t words) {

@@ -24,10 +24,13 @@ class GraphGenerators {
  public:
   // Before the capture; a generator may be added twice. RuntimeError for one of another kind.
   void add(Generator& generator);
-  // Allocates what kernels read; drops what an earlier capture took.
+  // Allocates what kernels read; drops what an earlier capture took. RuntimeError for a generator
+  // of another device, whose kernels would read this one's memory.
   void begin_capture(int device);
   // Null for a generator that was not added.
   std::optional<CapturedGenerator> take(const Philox& generator, uint64_t words);
+  // Whether the work that was captured draws random numbers.
+  bool are_used() const;
   // Writes the states on a stream, and moves the generators on.
   void replay(Stream stream);
   void release_memory();

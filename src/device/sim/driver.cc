@@ -367,6 +367,10 @@ template <class Handle>
 GraphRef& graph_of(Handle handle) {
   return *reinterpret_cast<GraphRef*>(handle);
 }
+struct Executable {
+  GraphRef graph;
+  EventHandle launched = nullptr;  // after the last launch
+};
 
 Status capture_begin(StreamHandle stream, CaptureMode mode) {
   return guarded([&](Simulator& s) { s.begin_capture(stream, mode); });
@@ -395,15 +399,27 @@ Status graph_nodes(Graph graph, GraphNode* nodes, size_t* count) {
   return kSuccess;
 }
 Status graph_instantiate(GraphExec* exec, Graph graph, unsigned long long) {
-  *exec = reinterpret_cast<GraphExec>(new GraphRef(graph_of(graph)));
+  *exec = reinterpret_cast<GraphExec>(new Executable{graph_of(graph)});
   return kSuccess;
 }
+// Launches of one executable follow one another, whatever their streams.
 Status graph_launch(GraphExec exec, StreamHandle stream) {
-  return guarded([&](Simulator& s) { s.launch(graph_of(exec), stream); });
+  return guarded([&](Simulator& s) {
+    Executable& what = *reinterpret_cast<Executable*>(exec);
+    if (what.launched) s.wait(stream, what.launched);
+    s.launch(what.graph, stream);
+    if (what.launched) s.destroy(what.launched);
+    what.launched = s.create_event(false);
+    s.record(what.launched, stream);
+  });
 }
 Status graph_exec_destroy(GraphExec exec) {
-  delete &graph_of(exec);
-  return kSuccess;
+  auto* const what = reinterpret_cast<Executable*>(exec);
+  const Status status = guarded([&](Simulator& s) {
+    if (what->launched) s.destroy(what->launched);
+  });
+  delete what;
+  return status;
 }
 Status graph_destroy(Graph graph) {
   delete &graph_of(graph);
@@ -426,9 +442,36 @@ Status graph_print(Graph graph, const char* path, unsigned) {
 
 thread_local std::vector<Access> announced;
 
-Status module_load(Module* module, const void*) {
+int64_t images_loaded = 0;
+
+// A cubin is an ELF file of NVIDIA's, which has the device's architecture in its flags: since CUDA
+// 13 (version 8 of the format) in other bits.
+int architecture_of(const char* image) {
+  constexpr size_t kFormatVersion = 8, kFlags = 48;
+  uint32_t flags = 0;
+  std::memcpy(&flags, image + kFlags, sizeof flags);
+  return static_cast<int>((image[kFormatVersion] >= 8 ? flags >> 8 : flags) & 0xff);
+}
+
+// Kernels are the emulator's, whatever the image; what a device would refuse is refused.
+void check_image(const char* image, DeviceHandle device) {
+  if (*image == ' ') return;
+  images_loaded++;
+  if (std::string_view(image, 4) !=
+      "\x7f"
+      "ELF")
+    throw Failure(kInvalidImage, "device kernel image is invalid");
+  const int major = attribute_value(Attribute::kComputeCapabilityMajor, device);
+  const int minor = attribute_value(Attribute::kComputeCapabilityMinor, device);
+  const int found = architecture_of(image);
+  if (found / 10 != major || found % 10 > minor)
+    throw Failure(kNoBinaryForDevice, "no kernel image is available for execution on the device");
+}
+
+Status module_load(Module* module, const void* image) {
   return guarded([&](Simulator& s) {
     s.forbid_while_capturing();  // it may allocate, and wait
+    check_image(static_cast<const char*>(image), s.current_device());
     *module = reinterpret_cast<Module>(&s);
   });
 }
@@ -596,6 +639,7 @@ int64_t taeda_sim_count(const char* what) {
     if (name == "synchronizations") count = counters.synchronizations;
     if (name == "allocations") count = counters.allocations;
     if (name == "host_ns") count = s.host_ns();
+    if (name == "images") count = taeda::sim::images_loaded;
   });
   return count;
 }

@@ -119,6 +119,40 @@ def test_what_is_no_generator_of_a_device_is_refused():
         graph.register_generator_state(torch.Generator())
 
 
+def test_a_generator_of_another_device_is_refused():
+    graph = torch.cuda.CUDAGraph()
+    graph.register_generator_state(torch.Generator("cuda:1"))
+    with pytest.raises(
+        RuntimeError, match="expected generators of cuda:0, which is captured, got one of cuda:1"
+    ):
+        with torch.cuda.graph(graph):
+            pass
+    assert not torch.cuda.is_current_stream_capturing()
+    assert torch.rand(3, device="cuda").shape == (3,)
+
+
+def test_replays_follow_one_another_on_any_streams(late):
+    """A second replay's seed and offset are written when the first one's have been read."""
+    last, before = torch.zeros(300, device="cuda"), torch.zeros(300, device="cuda")
+
+    def work():
+        before.copy_(last)
+        last.copy_(torch.rand(300, device="cuda"))
+
+    graph, _ = captured(work)
+    torch.cuda.manual_seed(9)
+    expected = [torch.rand(300, device="cuda").tolist() for _ in range(2)]
+    torch.cuda.manual_seed(9)
+    streams = torch.cuda.Stream(), torch.cuda.Stream()
+    for stream in streams:
+        stream.wait_stream(torch.cuda.current_stream())
+    for stream in streams:  # nothing here says which comes first
+        with torch.cuda.stream(stream):
+            graph.replay()
+    torch.cuda.synchronize()
+    assert [before.tolist(), last.tolist()] == expected
+
+
 def test_replays_on_other_streams_are_ordered_by_events():
     graph, results = captured(draws)
     torch.cuda.manual_seed(8)
