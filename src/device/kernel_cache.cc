@@ -58,7 +58,9 @@ std::string content_of(const std::string& path) {
 }  // namespace
 
 KernelCache::KernelCache(std::string folder, int64_t limit)
-    : folder_(std::move(folder)), limit_(limit) {}
+    : folder_(std::move(folder)), limit_(limit) {
+  while (folder_.ends_with('/')) folder_.pop_back();
+}
 
 std::string KernelCache::default_folder() {
   if (const char* const own = std::getenv("TAEDA_KERNEL_CACHE")) return own;
@@ -96,7 +98,8 @@ std::optional<std::string> KernelCache::find(std::string_view key) const {
 void KernelCache::put(std::string_view key, std::string_view image) const {
   if (folder_.empty() || static_cast<int64_t>(image.size()) > limit_) return;
   std::error_code error;
-  if (fs::create_directories(folder_, error)) fs::permissions(folder_, fs::perms::owner_all, error);
+  fs::create_directories(fs::path(folder_).parent_path(), error);
+  mkdir(folder_.c_str(), 0700);  // nobody else's for a moment, whatever the umask
   if (!is_trusted()) return;
   static std::atomic<int> writes{0};
   const std::string path = path_of(key);
@@ -108,6 +111,10 @@ void KernelCache::put(std::string_view key, std::string_view image) const {
   file.close();
   if (!file || rename(fresh.c_str(), path.c_str()) != 0) unlink(fresh.c_str());
   remove_oldest();
+}
+
+void KernelCache::remove(std::string_view key) const {
+  if (is_trusted()) unlink(path_of(key).c_str());
 }
 
 // Down to nine tenths of the limit, so that not every file after it removes one. Files that another

@@ -26,6 +26,7 @@ class KernelCache {
   // `key`: all that decides what the image is, such as text, architecture and compiler.
   std::optional<std::string> find(std::string_view key) const;
   void put(std::string_view key, std::string_view image) const;
+  void remove(std::string_view key) const;
   // Where the key's image is, or would be.
   std::string path_of(std::string_view key) const;
 

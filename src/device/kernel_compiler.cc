@@ -1,8 +1,13 @@
 #include "device/kernel_compiler.h"
 
+#include <dlfcn.h>
+#include <sys/stat.h>
+
+#include <algorithm>
 #include <array>
 
 #include "base/dynamic_library.h"
+#include "device/device.h"
 #include "taeda/error.h"
 
 namespace taeda::cuda {
@@ -19,15 +24,30 @@ class Nvrtc final : public KernelCompiler {
     for (const std::string& path :
          {packages + "/cuda_nvrtc/lib/libnvrtc.so.12", packages + "/cu13/lib/libnvrtc.so.13",
           std::string("libnvrtc.so.12"), std::string("libnvrtc.so.13")})
-      if (const DynamicLibrary library = DynamicLibrary::open(path); library.is_open())
-        return new Nvrtc(library);
+      if (Nvrtc found(DynamicLibrary::open(path)); found.complete_)
+        return new Nvrtc(std::move(found));
     return nullptr;
   }
 
+  // NVRTC's own has no patch level: the file's size and time tell builds from each other.
   std::string version() const override {
     int major = 0, minor = 0;
     check(version_(&major, &minor));
-    return "nvrtc " + std::to_string(major) + "." + std::to_string(minor);
+    std::string version = format("nvrtc {}.{}", major, minor);
+    Dl_info library{};
+    struct stat file {};
+    if (dladdr(reinterpret_cast<void*>(version_), &library) && library.dli_fname &&
+        stat(library.dli_fname, &file) == 0)
+      version += format(" of {} bytes, {}", file.st_size, file.st_mtim.tv_sec);
+    return version;
+  }
+
+  std::vector<int> architectures() const override {
+    int count = 0;
+    check(architecture_count_(&count));
+    std::vector<int> found(static_cast<size_t>(count));
+    check(architectures_(found.data()));
+    return found;
   }
 
   std::string compile(const KernelText& unit, const std::string& architecture) override {
@@ -47,7 +67,8 @@ class Nvrtc final : public KernelCompiler {
     const int status = compile_(program.handle, static_cast<int>(options.size()), options.data());
     TD_CHECK(status == 0, "{} for {}: {}", unit.name, architecture,
              read(program.handle, log_size_, log_).c_str());
-    return read(program.handle, cubin_size_, cubin_);
+    return architecture.starts_with("sm_") ? read(program.handle, cubin_size_, cubin_)
+                                           : read(program.handle, ptx_size_, ptx_);
   }
 
  private:
@@ -55,15 +76,23 @@ class Nvrtc final : public KernelCompiler {
   using Text = int(void* program, char* text);
 
   explicit Nvrtc(const DynamicLibrary& library) {
-    library.load(version_, "nvrtcVersion");
-    library.load(error_, "nvrtcGetErrorString");
-    library.load(create_, "nvrtcCreateProgram");
-    library.load(compile_, "nvrtcCompileProgram");
-    library.load(destroy_, "nvrtcDestroyProgram");
-    library.load(log_size_, "nvrtcGetProgramLogSize");
-    library.load(log_, "nvrtcGetProgramLog");
-    library.load(cubin_size_, "nvrtcGetCUBINSize");
-    library.load(cubin_, "nvrtcGetCUBIN");
+    const auto find = [&](auto*& function, const char* name) {
+      function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(library.find(name));
+      complete_ = complete_ && function;
+    };
+    find(version_, "nvrtcVersion");
+    find(error_, "nvrtcGetErrorString");
+    find(architecture_count_, "nvrtcGetNumSupportedArchs");
+    find(architectures_, "nvrtcGetSupportedArchs");
+    find(create_, "nvrtcCreateProgram");
+    find(compile_, "nvrtcCompileProgram");
+    find(destroy_, "nvrtcDestroyProgram");
+    find(log_size_, "nvrtcGetProgramLogSize");
+    find(log_, "nvrtcGetProgramLog");
+    find(ptx_size_, "nvrtcGetPTXSize");
+    find(ptx_, "nvrtcGetPTX");
+    find(cubin_size_, "nvrtcGetCUBINSize");
+    find(cubin_, "nvrtcGetCUBIN");
   }
   void check(int status) const { TD_CHECK(status == 0, "NVRTC: {}", error_(status)); }
   std::string read(void* program, Size* size, Text* text) const {
@@ -74,14 +103,17 @@ class Nvrtc final : public KernelCompiler {
     return result;
   }
 
+  bool complete_ = true;
   int (*version_)(int* major, int* minor);
   const char* (*error_)(int status);
+  int (*architecture_count_)(int* count);
+  int (*architectures_)(int* architectures);
   int (*create_)(void** program, const char* text, const char* name, int headers,
                  const char* const* texts, const char* const* names);
   int (*compile_)(void* program, int count, const char* const* options);
   int (*destroy_)(void** program);
-  Size *log_size_, *cubin_size_;
-  Text *log_, *cubin_;
+  Size *log_size_, *ptx_size_, *cubin_size_;
+  Text *log_, *ptx_, *cubin_;
 };
 
 // All that decides what comes of the unit; parts are told from each other by their lengths.
@@ -106,17 +138,41 @@ KernelCompiler* nvrtc() {
   return instance;
 }
 
-std::string compiled(const KernelText& unit, const std::string& architecture,
-                     const KernelCache& cache, KernelCompiler* compiler) {
+std::string target_of(int card, const std::vector<int>& architectures) {
+  int newest = 0;
+  for (const int known : architectures)
+    if (known <= card) newest = std::max(newest, known);
+  TD_CHECK(newest > 0, "NVRTC compiles nothing for devices of compute capability {}.{}", card / 10,
+           card % 10);
+  return (newest == card ? "sm_" : "compute_") + std::to_string(newest);
+}
+
+CompiledUnit compiled(const KernelText& unit, int card, const KernelCache& cache,
+                      KernelCompiler* compiler) {
   TD_CHECK(compiler,
            "the kernels of {} are compiled when they are used, and there is no compiler for them\n"
            "Fix: pip install nvidia-cuda-nvrtc-cu12",
            unit.name);
-  const std::string key = key_of(unit, architecture, compiler->version());
-  if (auto known = cache.find(key)) return *std::move(known);
-  std::string image = compiler->compile(unit, architecture);
+  const std::string target = target_of(card, compiler->architectures());
+  std::string key = key_of(unit, target, compiler->version());
+  if (auto known = cache.find(key)) return {*std::move(known), std::move(key), true};
+  std::string image = compiler->compile(unit, target);
   cache.put(key, image);
-  return image;
+  return {std::move(image), std::move(key), false};
+}
+
+Module load_unit(const DeviceApi& driver, const KernelText& unit, int card,
+                 const KernelCache& cache, KernelCompiler* compiler) {
+  Module module = nullptr;
+  CompiledUnit code = compiled(unit, card, cache, compiler);
+  Status status = driver.module_load(&module, code.image.c_str());
+  if (status != kSuccess && code.from_cache) {
+    cache.remove(code.key);
+    code = compiled(unit, card, cache, compiler);
+    status = driver.module_load(&module, code.image.c_str());
+  }
+  check(status);
+  return module;
 }
 
 }  // namespace taeda::cuda

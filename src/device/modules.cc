@@ -6,12 +6,15 @@
 #include <array>
 #include <atomic>
 #include <exception>
+#include <memory>
 #include <mutex>
+#include <optional>
 #include <shared_mutex>
 #include <thread>
 #include <unordered_map>
 
 #include "base/dynamic_library.h"
+#include "device/cubin_file.h"
 #include "device/device.h"
 #include "device/fault.h"
 #include "device/graph.h"
@@ -53,32 +56,74 @@ KernelFile* kernel_file() {
   return file;
 }
 
-// PTX from the file; or what is compiled of its text, or was in an earlier run. Empty for none.
-std::string image_of(int device, const std::string& name) {
-  static auto& mutex = *new std::mutex;
+// A kernel's PTX, which the driver compiles, or the text of its unit; neither: no such kernel.
+struct Source {
+  std::string ptx;
   std::optional<KernelText> unit;
-  {
-    const std::lock_guard<std::mutex> lock(mutex);
-    if (!kernel_file()) return {};
-    if (std::string ptx = kernel_file()->image(name); !ptx.empty()) return ptx;
-    unit = kernel_file()->text(name);
+};
+Source source_of(const std::string& name) {
+  static auto& mutex = *new std::mutex;
+  const std::lock_guard<std::mutex> lock(mutex);
+  if (!kernel_file()) return {};
+  Source found{kernel_file()->image(name), std::nullopt};
+  if (found.ptx.empty()) found.unit = kernel_file()->text(name);
+  return found;
+}
+
+int card_of(int device) { return 10 * properties(device).major + properties(device).minor; }
+
+// Modules of the wheel taeda-cuda, for one device: each has several kernels, and is loaded once.
+class Cubins {
+ public:
+  explicit Cubins(int device)
+      : file_(CubinFile::find(CubinFile::default_folder(), card_of(device))) {}
+
+  bool any() const { return file_ != nullptr; }
+  // Null where no module has the kernel, or the driver refuses it: it is older than the wheel.
+  Module find(const DeviceApi& driver, const std::string& kernel) {
+    const size_t unit = file_ ? file_->unit(kernel) : CubinFile::kNone;
+    if (unit == CubinFile::kNone) return nullptr;
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto [at, fresh] = modules_.emplace(unit, nullptr);
+    if (!fresh) return at->second;
+    const Status status = driver.module_load(&at->second, file_->image(unit).c_str());
+    if (status == kNoBinaryForDevice || status == kInvalidImage) return at->second = nullptr;
+    check(status);
+    return at->second;
   }
-  if (!unit) return {};
+
+ private:
+  std::unique_ptr<CubinFile> file_;
+  std::mutex mutex_;
+  std::unordered_map<size_t, Module> modules_;
+};
+Cubins& cubins(int device) {
+  static auto& mutex = *new std::mutex;
+  static auto& all = *new std::array<Cubins*, kMaxDevices>{};
+  const std::lock_guard<std::mutex> lock(mutex);
+  Cubins*& found = all[static_cast<size_t>(device)];
+  if (!found) found = new Cubins(device);
+  return *found;
+}
+
+// The simulated driver's kernels are the emulator's, whatever the image.
+Module load_module(const DeviceApi& driver, int device, const std::string& name) {
+  if (const Module found = cubins(device).find(driver, name)) return found;
+  const Source source = simulated() ? Source{" ", std::nullopt} : source_of(name);
+  TD_CHECK(!source.ptx.empty() || source.unit, "there is no kernel '{}' for CUDA", name);
   static const auto& cache = *new KernelCache(KernelCache::default_folder());
-  const Properties& card = properties(device);
-  const std::string architecture = "sm_" + std::to_string(10 * card.major + card.minor);
-  return compiled(*unit, architecture, cache, nvrtc());
+  if (source.unit) return load_unit(driver, *source.unit, card_of(device), cache, nvrtc());
+  Module module = nullptr;
+  check(driver.module_load(&module, source.ptx.c_str()));
+  return module;
 }
 
 // Also while a graph is captured: nothing of it is work of the capture.
 Function load(int device, const std::string& name) {
   const RelaxedCapture relaxed;
   const DeviceApi& driver = use_device(device);
-  Module module = nullptr;
+  const Module module = load_module(driver, device, name);
   Function function = nullptr;
-  const std::string image = simulated() ? " " : image_of(device, name);
-  TD_CHECK(!image.empty(), "there is no kernel '{}' for CUDA", name);
-  check(driver.module_load(&module, image.c_str()));
   const Status status = driver.module_function(&function, module, name.c_str());
   TD_CHECK(status != kNotFound, "there is no kernel '{}' for CUDA", name);
   check(status);
@@ -104,6 +149,17 @@ Function find_kernel(int device, const std::string& name) {
   const Function function = load(device, name);  // no lock: a driver compiles several at a time
   const std::unique_lock<std::shared_mutex> lock(known.mutex);
   return known.found.emplace(name, function).first->second;
+}
+
+bool has_cubins(int device) { return cubins(device).any(); }
+
+std::vector<std::string> loaded_kernels(int device) {
+  Kernels& known = kernels(device);
+  const std::shared_lock<std::shared_mutex> lock(known.mutex);
+  std::vector<std::string> names;
+  for (const auto& [name, function] : known.found) names.push_back(name);
+  std::sort(names.begin(), names.end());
+  return names;
 }
 
 std::vector<std::string> kernel_names() {

@@ -15,6 +15,10 @@ void use_kernels(bool use);
 Function find_kernel(int device, const std::string& name);
 // All that there are, sorted.
 std::vector<std::string> kernel_names();
+// Those that were asked for so far.
+std::vector<std::string> loaded_kernels(int device);
+// Whether kernels for the device are there as cubins (cubin_file.h).
+bool has_cubins(int device);
 // Loads them, several at a time: a driver compiles each for its device.
 void preload(int device, const std::vector<std::string>& names);
 

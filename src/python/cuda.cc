@@ -21,13 +21,20 @@ PyObject* is_forked_child(PyObject*) { return PyBool_FromLong(cuda::is_forked_ch
 PyObject* is_simulated(PyObject*) { return PyBool_FromLong(cuda::simulated()); }
 PyObject* has_kernels(PyObject*) { return PyBool_FromLong(cuda::has_kernels()); }
 
-PyObject* kernel_names(PyObject*) {
+PyObject* list_of(const std::vector<std::string>& names) {
   PyRef list = PyRef::check(PyList_New(0));
-  for (const std::string& name : cuda::kernel_names()) {
+  for (const std::string& name : names) {
     const PyRef text = PyRef::check(PyUnicode_FromString(name.c_str()));
     if (PyList_Append(list.get(), text.get()) < 0) throw PythonError();
   }
   return list.release();
+}
+PyObject* kernel_names(PyObject*) { return list_of(cuda::kernel_names()); }
+PyObject* loaded_kernels(PyObject* args) {
+  return list_of(cuda::loaded_kernels(device_argument(args)));
+}
+PyObject* has_cubins(PyObject* args) {
+  return PyBool_FromLong(cuda::has_cubins(device_argument(args)));
 }
 PyObject* preload(PyObject* args) {
   int device = 0;
@@ -247,6 +254,8 @@ PyMethodDef functions[] = {
     {"_cuda_is_simulated", function<is_simulated>, METH_NOARGS, nullptr},
     {"_cuda_has_kernels", function<has_kernels>, METH_NOARGS, nullptr},
     {"_cuda_kernel_names", function<kernel_names>, METH_NOARGS, nullptr},
+    {"_cuda_has_cubins", function<has_cubins>, METH_VARARGS, nullptr},
+    {"_cuda_loaded_kernels", function<loaded_kernels>, METH_VARARGS, nullptr},
     {"_cuda_preload", function<preload>, METH_VARARGS, nullptr},
     {"_cuda_initialize", function<initialize>, METH_VARARGS, nullptr},
     {"_cuda_current_device", function<current_device>, METH_NOARGS, nullptr},

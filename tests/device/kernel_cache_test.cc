@@ -57,10 +57,27 @@ TEST_F(KernelCacheTest, TheFolderIsTheUsersAlone) {
   struct stat info {};
   ASSERT_EQ(stat(folder_.c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777, 0700u);
+  cache.remove("key");
+  EXPECT_FALSE(cache.find("key"));
+  cache.put("key", "image");
   chmod(folder_.c_str(), 0777);
   EXPECT_FALSE(cache.find("key"));
   cache.put("other", "image");
   EXPECT_EQ(count(), 1u);
+}
+
+// A process that ends between making a folder and closing it to others would leave one that is
+// never trusted: it must be closed when it is made.
+TEST_F(KernelCacheTest, TheFolderIsMadeClosed) {
+  const mode_t before = umask(0);
+  KernelCache(base_ + "/between/kernels/").put("key", "image");
+  umask(before);
+  struct stat info {};
+  ASSERT_EQ(stat((base_ + "/between/kernels").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0700u);
+  ASSERT_EQ(stat((base_ + "/between").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0777u);
+  EXPECT_TRUE(KernelCache(base_ + "/between/kernels").find("key"));
 }
 
 TEST_F(KernelCacheTest, DamagedFilesAreRemoved) {

@@ -1,0 +1,81 @@
+#include "device/cubin_file.h"
+
+#include <unistd.h>
+#include <zlib.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+#include <string_view>
+
+#include "base/dynamic_library.h"
+#include "taeda/error.h"
+
+namespace taeda::cuda {
+namespace {
+
+constexpr std::string_view kMagic = "TDCUBIN1";
+
+}  // namespace
+
+CubinFile::CubinFile(std::string path) : path_(std::move(path)) {
+  std::ifstream file(path_, std::ios::binary);
+  char magic[kMagic.size()] = {};
+  uint32_t index_bytes = 0;
+  file.read(magic, sizeof magic).read(reinterpret_cast<char*>(&index_bytes), sizeof index_bytes);
+  TD_CHECK(file && std::string_view(magic, sizeof magic) == kMagic,
+           "{}: no file of cubins, or one of another version", path_);
+  std::string index(index_bytes, 0);
+  TD_CHECK(file.read(index.data(), index_bytes), "{}: the file of cubins is damaged", path_);
+  std::istringstream rows(index);
+  for (std::string row; std::getline(rows, row);) {
+    std::istringstream words(row);
+    Unit unit{};
+    TD_CHECK(words >> unit.offset >> unit.packed_bytes >> unit.raw_bytes,
+             "{}: the file of cubins is damaged", path_);
+    for (std::string kernel; words >> kernel;) kernels_.emplace(kernel, units_.size());
+    units_.push_back(unit);
+  }
+}
+
+std::unique_ptr<CubinFile> CubinFile::find(const std::string& folder, int card) {
+  if (folder.empty()) return nullptr;
+  for (int known = card; known >= card / 10 * 10; known--) {
+    const std::string path = folder + "/sm_" + std::to_string(known) + ".bin";
+    if (access(path.c_str(), R_OK) == 0) return std::make_unique<CubinFile>(path);
+  }
+  return nullptr;
+}
+
+std::string CubinFile::default_folder() {
+  if (const char* const own = std::getenv("TAEDA_CUBINS")) return own;
+  return library_folder() + "/../../taeda_cuda";
+}
+
+size_t CubinFile::unit(const std::string& kernel) const {
+  const auto found = kernels_.find(kernel);
+  return found == kernels_.end() ? kNone : found->second;
+}
+
+std::string CubinFile::image(size_t unit) const {
+  const Unit& what = units_.at(unit);
+  std::ifstream file(path_, std::ios::binary);
+  std::string packed(what.packed_bytes, 0), raw(what.raw_bytes, 0);
+  file.seekg(static_cast<std::streamoff>(what.offset));
+  file.read(packed.data(), static_cast<std::streamsize>(packed.size()));
+  uLongf size = raw.size();
+  const int status = uncompress(reinterpret_cast<Bytef*>(raw.data()), &size,
+                                reinterpret_cast<const Bytef*>(packed.data()), packed.size());
+  TD_CHECK(file && status == Z_OK && size == raw.size(), "{}: the file of cubins is damaged",
+           path_);
+  return raw;
+}
+
+std::vector<std::string> CubinFile::names() const {
+  std::vector<std::string> all;
+  for (const auto& [name, unit] : kernels_) all.push_back(name);
+  return all;
+}
+
+}  // namespace taeda::cuda

@@ -1,0 +1,93 @@
+#include "device/cubin_file.h"
+
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "taeda/error.h"
+
+namespace taeda::cuda {
+namespace {
+
+// What tools/pack_cubins.py writes of modules with these kernels.
+std::string packed(const std::vector<std::pair<std::string, std::string>>& units) {
+  std::string index, images;
+  size_t begin = 0;
+  for (int round = 0; round < 2; round++) {  // offsets count the index, whose size they decide
+    index.clear(), images.clear();
+    for (const auto& [kernels, image] : units) {
+      std::string data(compressBound(image.size()), 0);
+      uLongf size = data.size();
+      compress(reinterpret_cast<Bytef*>(data.data()), &size,
+               reinterpret_cast<const Bytef*>(image.data()), image.size());
+      std::string offset = std::to_string(begin + images.size());
+      offset.insert(0, 8 - offset.size(), '0');
+      index += offset + " " + std::to_string(size) + " " + std::to_string(image.size()) + " " +
+               kernels + "\n";
+      images += data.substr(0, size);
+    }
+    begin = 12 + index.size();
+  }
+  const auto bytes = static_cast<uint32_t>(index.size());
+  return "TDCUBIN1" + std::string(reinterpret_cast<const char*>(&bytes), 4) + index + images;
+}
+
+class CubinFileTest : public testing::Test {
+ protected:
+  CubinFileTest() {
+    std::string pattern = testing::TempDir() + "cubin_file_XXXXXX";
+    folder_ = mkdtemp(pattern.data());
+  }
+  ~CubinFileTest() override { std::filesystem::remove_all(folder_); }
+  std::string write(const std::string& name, const std::string& bytes) const {
+    std::ofstream(folder_ + "/" + name, std::ios::binary) << bytes;
+    return folder_ + "/" + name;
+  }
+  std::string found(int card) const {
+    const auto file = CubinFile::find(folder_, card);
+    return file ? file->path().substr(folder_.size() + 1) : "";
+  }
+  std::string folder_;
+};
+
+TEST_F(CubinFileTest, GivesTheModuleThatHasAKernel) {
+  const std::string second(3000, 'x');
+  const CubinFile file(write(
+      "sm_90.bin", packed({{"add_f32 add_f16", std::string("\0one", 4)}, {"f_i64", second}})));
+  EXPECT_EQ(file.unit("add_f16"), file.unit("add_f32"));
+  EXPECT_EQ(file.image(file.unit("add_f32")), std::string("\0one", 4));
+  EXPECT_EQ(file.image(file.unit("f_i64")), second);
+  EXPECT_EQ(file.unit("add"), CubinFile::kNone);
+  EXPECT_EQ(file.names().size(), 3u);
+}
+
+TEST_F(CubinFileTest, ADeviceRunsWhatIsForItOrAnEarlierOneOfItsMajorNumber) {
+  for (const auto& name : {"sm_75.bin", "sm_80.bin", "sm_86.bin", "sm_120.bin"})
+    write(name, packed({}));
+  EXPECT_EQ(found(75), "sm_75.bin");
+  EXPECT_EQ(found(80), "sm_80.bin");
+  EXPECT_EQ(found(89), "sm_86.bin");
+  EXPECT_EQ(found(90), "");
+  EXPECT_EQ(found(100), "");
+  EXPECT_EQ(found(121), "sm_120.bin");
+  EXPECT_EQ(CubinFile::find("", 75), nullptr);
+  EXPECT_EQ(CubinFile::find(folder_ + "/none", 75), nullptr);
+}
+
+TEST_F(CubinFileTest, RefusesWhatIsDamaged) {
+  std::string bytes = packed({{"f_i64", std::string(3000, 'x')}});
+  EXPECT_THROW(CubinFile(write("short.bin", bytes.substr(0, 20))), Error);
+  EXPECT_THROW(CubinFile(write("other.bin", "TDCUBIN2" + bytes.substr(8))), Error);
+  EXPECT_THROW(CubinFile(write("absent/file.bin", bytes)), Error);
+  const CubinFile cut(write("cut.bin", bytes.substr(0, bytes.size() - 5)));
+  EXPECT_THROW(cut.image(0), Error);
+  bytes[bytes.size() - 6] ^= 1;
+  const CubinFile flipped(write("flipped.bin", bytes));
+  EXPECT_THROW(flipped.image(0), Error);
+}
+
+}  // namespace
+}  // namespace taeda::cuda
