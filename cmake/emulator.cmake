@@ -37,7 +37,8 @@ set_target_properties(taeda_emulator_overrun PROPERTIES RUNTIME_OUTPUT_DIRECTORY
 add_library(taeda_emulator_scheduler OBJECT EXCLUDE_FROM_ALL ${emulator_core})
 taeda_runs_kernels(taeda_emulator_scheduler)
 target_compile_definitions(taeda_emulator_scheduler PRIVATE TD_TSAN)
-add_executable(taeda_emulator_races EXCLUDE_FROM_ALL tests/device/emulator/races/main.cc
+file(GLOB race_sources tests/device/emulator/races/*.cc)
+add_executable(taeda_emulator_races EXCLUDE_FROM_ALL ${race_sources}
   ${TAEDA_CUDA_UNITS}/compact.cu ${TAEDA_CUDA_UNITS}/loss.cu ${TAEDA_CUDA_UNITS}/multinomial.cu
   ${TAEDA_CUDA_UNITS}/pool.cu ${TAEDA_CUDA_UNITS}/reduce.cu ${TAEDA_CUDA_UNITS}/scan.cu
   ${TAEDA_CUDA_UNITS}/scan_gradient.cu ${TAEDA_CUDA_UNITS}/softmax.cu ${TAEDA_CUDA_UNITS}/sort.cu

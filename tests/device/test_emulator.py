@@ -1,6 +1,8 @@
 """The emulator of CUDA kernels under sanitizers: they name who reads beyond an array, and who reads
 what another thread of the block writes without a barrier between them."""
 
+import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -9,13 +11,15 @@ import pytest
 import taeda
 
 BUILD = Path(taeda._C.__file__).parents[2]
+PLANTED = Path(__file__).parent / "emulator" / "races" / "planted.cc"
 
 
 def run(name: str, *args: str) -> subprocess.CompletedProcess:
     program = BUILD / name
     if not program.exists():
         pytest.skip(f"{name} was not built (ninja {name})")
-    return subprocess.run([program, *args], capture_output=True, text=True)
+    env = dict(os.environ, TSAN_OPTIONS="history_size=7")  # where the earlier access was
+    return subprocess.run([program, *args], capture_output=True, text=True, env=env)
 
 
 def test_a_kernel_within_its_arrays_is_silent():
@@ -36,8 +40,26 @@ def test_kernels_with_their_barriers_have_no_races():
     assert done.stdout.split() == "500 0.001 499.5 6.90776 1000 50 25 2400 102 611".split()
 
 
-def test_a_missing_barrier_is_named():
-    done = run("taeda_emulator_races", "broken")
+def marked_lines(kernel: str) -> set[int]:
+    lines = PLANTED.read_text().splitlines()
+    return {n for n, line in enumerate(lines, 1) if line.endswith(f"// race: {kernel}")}
+
+
+def accesses(report: str) -> list[str]:
+    """What is said of each access of a report: its innermost function and line."""
+    return re.findall(r"(?:Read|Write|read|write) of size \d+ at .*\n +(.+)", report)
+
+
+@pytest.mark.parametrize("kernel", "no_barrier no_second_barrier no_warp_barrier no_atomic".split())
+def test_threads_that_nothing_orders_are_named_and_nobody_else(kernel):
+    done = run("taeda_emulator_races", kernel)
     assert done.returncode != 0
-    assert "data race" in done.stderr
-    assert "races/main.cc" in done.stderr
+    reports = done.stderr.split("WARNING: ThreadSanitizer: ")[1:]
+    assert reports and all(report.startswith("data race") for report in reports), done.stderr
+    named = set()
+    for report in reports:
+        for access in accesses(report):
+            place = re.search(rf"#0 {kernel} \S*races/planted\.cc:(\d+)", access)
+            assert place, report
+            named.add(int(place[1]))
+    assert named == marked_lines(kernel), done.stderr

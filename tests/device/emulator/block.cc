@@ -5,8 +5,6 @@
 #include <numeric>
 #include <string_view>
 
-#include "device/emulator/thread_sanitizer.h"
-
 namespace taeda::emulator {
 namespace {
 
@@ -22,7 +20,7 @@ struct Ended {};
 Block* Block::running() { return running_block; }
 
 Block::Block(const std::function<void()>& thread, dim3 size, size_t shared_bytes,
-             std::mt19937& random)
+             std::mt19937& random, sanitizer::Launch& launch)
     : body_(thread),
       size_(size),
       count_(size.x * size.y * size.z),
@@ -30,16 +28,19 @@ Block::Block(const std::function<void()>& thread, dim3 size, size_t shared_bytes
       order_((count_ + 31) / 32),
       exchanges_(order_.size()),
       ended_(order_.size()),
+      launch_(launch),
       shared_bytes_(shared_bytes) {
   std::iota(order_.begin(), order_.end(), 0u);
   std::shuffle(order_.begin(), order_.end(), random);
   running_block = this;
   scheduler_seen_ = sanitizer::current();
-  sanitizer::release(&begin_);
 }
 Block::~Block() {
-  sanitizer::acquire(&end_);
   running_block = nullptr;
+  const sanitizer::Unseen blocks_are_not_ordered;
+  shared_.clear();
+  shared_memory_.clear();
+  exchanges_.clear();
 }
 
 void Block::run() {
@@ -75,6 +76,7 @@ void Block::resume(unsigned number) {
   threadIdx = {number % size_.x, number / size_.x % size_.y, number / (size_.x * size_.y)};
   if (thread.seen) sanitizer::enter(thread.seen);
   scheduler_.switch_to(*thread.fiber);
+  if (sanitizer::kIsOn) idle_.reset();
 }
 
 // What a fiber does: a thread, and those of its warp that have not begun, for as long as none
@@ -86,7 +88,7 @@ void Block::work() {
     const unsigned number = block.current_;
     block.run_thread(number);
     const unsigned next = number + 1;
-    if (!block.error_ && next < block.count_ && next % 32 &&
+    if (!sanitizer::kIsOn && !block.error_ && next < block.count_ && next % 32 &&
         block.threads_[next].state == State::kNew) {
       block.threads_[next].fiber = std::move(block.threads_[number].fiber);
       block.current_ = next;
@@ -104,16 +106,16 @@ void Block::run_thread(unsigned number) {
   threads_[number].state = State::kReady;
   threads_[number].seen = sanitizer::create();
   sanitizer::enter(threads_[number].seen);
-  sanitizer::acquire(&begin_);
+  launch_.thread_begins();
   try {
     body_();
   } catch (const Ended&) {
   } catch (...) {
     error_ = std::current_exception();
   }
-  sanitizer::release(&end_);
+  launch_.thread_ends();
   sanitizer::enter(scheduler_seen_);
-  sanitizer::destroy(threads_[number].seen);
+  launch_.keep(threads_[number].seen);
   threads_[number].seen = nullptr;
   threads_[number].state = State::kDone;
   ended_[number / 32] |= 1u << number % 32;
@@ -131,6 +133,7 @@ void Block::wait(State state, const char* where) {
 }
 
 void Block::barrier(const char* where) {
+  const sanitizer::Unseen own_memory;
   turns_ = 0;
   // Two in turns: whoever is already at the next one orders nothing for those who leave this one.
   char* const token = &barriers_[threads_[current_].barriers++ % 2];
@@ -153,6 +156,7 @@ void Block::release_barrier() {
 }
 
 Block::Exchange& Block::arrive(uint32_t mask, uint64_t value, const char* what) {
+  const sanitizer::Unseen own_memory;
   const unsigned lane = current_ % 32, warp = current_ / 32;
   const std::string name = what;
   Exchange& e = exchanges_[warp][mask];  // lanes of other masks may be elsewhere meanwhile
@@ -182,11 +186,11 @@ void Block::leave(Exchange& e) {
 void* Block::shared(const void* key, size_t bytes) {
   void*& memory = shared_[key];
   if (!memory) {
+    const sanitizer::Unseen whoever_comes_first;
     shared_used_ += bytes;
     if (shared_used_ > kSharedLimit) fault("more shared memory than a block may have");
     shared_memory_.push_back(std::make_unique_for_overwrite<char[]>(bytes));
     memory = shared_memory_.back().get();
-    [[maybe_unused]] const sanitizer::IgnoreWrites nobody_reads_it_yet;
     std::memset(memory, 0xff, bytes);
   }
   return memory;

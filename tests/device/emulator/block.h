@@ -12,13 +12,15 @@
 
 #include "device/emulator/emulator.h"
 #include "device/emulator/fiber.h"
+#include "device/emulator/thread_sanitizer.h"
 
 namespace taeda::emulator {
 
 class Block {
  public:
   // `random` chooses the order of warps.
-  Block(const std::function<void()>& thread, dim3 size, size_t shared_bytes, std::mt19937& random);
+  Block(const std::function<void()>& thread, dim3 size, size_t shared_bytes, std::mt19937& random,
+        sanitizer::Launch& launch);
   ~Block();
   Block(const Block&) = delete;
 
@@ -71,8 +73,9 @@ class Block {
   std::vector<uint32_t> ended_;                          // lanes, by warp
   Fiber scheduler_;
   void* scheduler_seen_ = nullptr;
-  char begin_ = 0, end_ = 0, barriers_[2] = {};  // what orders threads, for the thread sanitizer
-  std::unique_ptr<Fiber> idle_;                  // a fiber whose last thread has ended
+  sanitizer::Launch& launch_;
+  char barriers_[2] = {};        // what orders threads, for the thread sanitizer
+  std::unique_ptr<Fiber> idle_;  // a fiber whose last thread has ended
   size_t shared_bytes_;
   size_t shared_used_ = 0;
   std::map<const void*, void*> shared_;

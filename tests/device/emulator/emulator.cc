@@ -52,9 +52,10 @@ void launch(dim3 grid, dim3 block, size_t shared_bytes, uint32_t seed,
   std::shuffle(order.begin(), order.end(), random);
   gridDim = grid;
   blockDim = block;
+  sanitizer::Launch all;
   for (const unsigned i : order) {
     blockIdx = {i % grid.x, i / grid.x % grid.y, i / (grid.x * grid.y)};
-    Block(thread, block, shared_bytes, random).run();
+    Block(thread, block, shared_bytes, random, all).run();
   }
 }
 

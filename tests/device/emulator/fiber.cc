@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "device/emulator/thread_sanitizer.h"
+
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
@@ -73,7 +75,11 @@ Fiber::Fiber(void (*entry)()) : stack_(take_stack()), bottom_(stack_), bytes_(kS
   top_ = top;
 }
 Fiber::~Fiber() {
-  if (stack_) spare_stacks.push_back(stack_);
+  if (!stack_) return;
+  if (sanitizer::kIsOn)
+    munmap(stack_, kStackBytes);
+  else
+    spare_stacks.push_back(stack_);
 }
 Fiber::Fiber(Fiber&& other) noexcept { *this = std::move(other); }
 Fiber& Fiber::operator=(Fiber&& other) noexcept {
