@@ -45,6 +45,38 @@ def test_a_broken_kernel_is_refused_with_its_line(compiler):
         )
 
 
+class Counting(nvrtc.Nvrtc):
+    """A compiler that only counts what it is asked for."""
+
+    version = (12, 4)
+    headers = {b"a.h": b"one"}
+
+    def __init__(self, cache):
+        self.cache, self.compiled = cache, []
+
+    def _compiled(self, text, architecture, name):
+        self.compiled.append((text, architecture))
+        return b"\x7fELF\0" + text.encode(), f"log of {name}"
+
+
+def test_a_check_that_was_stopped_goes_on_where_it_was(tmp_path):
+    first, second = Counting(tmp_path / "cache"), Counting(tmp_path / "cache")
+    given = first.compile("text", "sm_90", "a.cu")
+    assert given == (b"\x7fELF\0text", "log of a.cu")
+    assert second.compile("text", "sm_90", "a.cu") == given and second.compiled == []
+    second.compile("text", "sm_80", "a.cu")
+    second.compile("other", "sm_90", "a.cu")
+    assert second.compiled == [("text", "sm_80"), ("other", "sm_90")]
+    changed = Counting(tmp_path / "cache")
+    changed.headers = {b"a.h": b"two"}
+    changed.compile("text", "sm_90", "a.cu")
+    newer = Counting(tmp_path / "cache")
+    newer.version = (12, 8)
+    newer.compile("text", "sm_90", "a.cu")
+    assert len(changed.compiled) == len(newer.compiled) == 1
+    assert not Counting(None).compile("text", "sm_90")[1].endswith("a.cu")
+
+
 def test_what_the_check_finds_in_ptx():
     assert not [*cuda_check.ptx_faults(PTX, ["add_f32"])]
     assert "not in the PTX" in next(cuda_check.ptx_faults(PTX, ["mul_f32"]))

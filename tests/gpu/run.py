@@ -1,9 +1,18 @@
-"""Checks and measurements on a card: `python tests/gpu/run.py --json out.json`, some minutes.
+"""Checks and measurements on a card: `python tests/gpu/run.py --json out.json`, 8 minutes at most.
 
-Parity: every pointwise operator, with every dtype, as the CPU's (the cases of
-tests/device/simulated/test_pointwise.py). Bars: bandwidth beside that of a copy by the driver, the
-time of a launch, the time of a kernel's first call. Without a card, a driver or compiled kernels
-(`make cuda-kernels`) everything is skipped, and counted as that. Exits 1 when something failed.
+    first_call  a kernel's first call, from PTX and from a cubin
+    bars        bandwidths, launches, sorting, the allocator
+    traces      recorded allocations: memory reserved beside PyTorch's
+    graphs      a captured training step
+    randoms     random numbers beside PyTorch's
+    parity      every operator of the table beside the CPU's, and PyTorch's on the card
+    cases       the tests of operators by kernels (tests/device/simulated)
+    sanitizers  memcheck and racecheck, by compute-sanitizer
+
+Each part runs in a process of its own. What is not installed, and what there was no time for, is
+skipped and counted; without a card, a driver or compiled kernels (`make cuda-kernels`) everything
+is. `--report DIR` writes a page with date, card and driver. With TAEDA_CUDA=sim all of it runs on
+the simulated driver, in small: times are then not measured. Exits 1 when something failed.
 """
 
 from __future__ import annotations
@@ -11,9 +20,11 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -22,95 +33,13 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT)]
 os.environ.setdefault("TAEDA_CUDA", "driver")
 
+from tests.gpu.part import NAMES  # noqa: E402
+from tests.gpu.report import page, summary  # noqa: E402
+from tests.gpu.rows import FAILED, SKIPPED  # noqa: E402
+
 import taeda  # noqa: E402
 
-BYTES = 256 << 20  # of each array whose bandwidth is measured
-BANDWIDTH_SHARE = 0.85
-LAUNCH_US, FIRST_CALL_MS = 5.0, 60.0
-
-
-def milliseconds(work: Callable[[], Any], repeats: int = 20) -> float:
-    """The median time of `work` on the device."""
-    times = []
-    for _ in range(repeats):
-        start, end = (taeda.cuda.Event(enable_timing=True) for _ in range(2))
-        start.record()
-        work()
-        end.record()
-        end.synchronize()
-        times.append(start.elapsed_time(end))
-    return sorted(times)[repeats // 2]
-
-
-def bandwidths() -> dict[str, float]:
-    """GB/s of reading and writing, by operator and dtype."""
-    found = {}
-    for dtype in (taeda.float32, taeda.bfloat16):
-        n = BYTES // dtype.itemsize
-        x, y = taeda.ones(n, dtype=dtype, device="cuda"), taeda.ones(n, dtype=dtype, device="cuda")
-        z = taeda.empty_like(x)
-        cases = {
-            "copy by the driver": (2, lambda y=y, z=z: z.copy_(y)),
-            "add": (3, lambda x=x, y=y, z=z: taeda.add(x, y, out=z)),
-            "mul by a number": (2, lambda x=x, z=z: taeda.mul(x, 2.0, out=z)),
-            "gelu": (2, lambda x=x: taeda.nn.functional.gelu(x)),
-        }
-        for name, (arrays, work) in cases.items():
-            work()
-            key = f"{name} {str(dtype).removeprefix('torch.')}"
-            found[key] = arrays * BYTES / milliseconds(work) / 1e6
-    return found
-
-
-def first_call_ms() -> float:
-    """From a kernel's name to its result, for one that nobody has asked for."""
-    x = taeda.ones(8, dtype=taeda.float64, device="cuda")
-    taeda.cuda.synchronize()
-    start = time.perf_counter()
-    x.asinh()
-    taeda.cuda.synchronize()
-    return (time.perf_counter() - start) * 1e3
-
-
-def launch_us() -> float:
-    x = taeda.ones(8, device="cuda")
-    x.add_(1)
-    taeda.cuda.synchronize()
-    start = time.perf_counter()
-    for _ in range(5000):
-        x.add_(1)
-    seconds = time.perf_counter() - start
-    taeda.cuda.synchronize()
-    return seconds / 5000 * 1e6
-
-
-def measured() -> list[dict[str, Any]]:
-    rows = [{"name": "first call, ms", "value": first_call_ms(), "at_most": FIRST_CALL_MS}]
-    rows.append({"name": "a launch, us", "value": launch_us(), "at_most": LAUNCH_US})
-    speeds = bandwidths()
-    for name, value in speeds.items():
-        copy = speeds[f"copy by the driver {name.split()[-1]}"]
-        rows.append({"name": f"{name}, GB/s", "value": value, "at_least": BANDWIDTH_SHARE * copy})
-    for row in rows:
-        row["passed"] = row.get("at_least", 0) <= row["value"] <= row.get("at_most", float("inf"))
-    return rows
-
-
-def parity() -> list[dict[str, Any]]:
-    from tests.device.simulated import test_pointwise as cases
-
-    rows = []
-    tests = [cases.test_dense_operands, cases.test_operands_of_any_strides]
-    several = [cases.test_broadcast_operands, cases.test_mixed_dtypes]
-    for op in cases.OPS:
-        for test in [*tests, *(several if len(op.sig.tensor_args) > 1 else [])]:
-            row = {"name": f"{test.__name__} {op.ident}", "passed": True}
-            try:
-                test(op)
-            except Exception as error:
-                row |= {"passed": False, "error": str(error)[:500]}
-            rows.append(row)
-    return rows
+SECONDS = 480
 
 
 def reason_to_skip() -> str:
@@ -121,25 +50,97 @@ def reason_to_skip() -> str:
     return ""
 
 
+def about_the_device() -> dict[str, Any]:
+    card = taeda.cuda.get_device_properties(0)
+    return {
+        "card": taeda.cuda.get_device_name(),
+        "compute_capability": f"{card.major}.{card.minor}",
+        "memory_gib": round(card.total_memory / 2**30, 1),
+        "driver": driver_version(),
+        "simulated": taeda._C._cuda_is_simulated(),
+        "taeda": taeda.version.taeda if hasattr(taeda.version, "taeda") else taeda.__version__,
+    }
+
+
+def driver_version() -> str:
+    """Of NVIDIA's driver, as its kernel module says."""
+    module = Path("/proc/driver/nvidia/version")
+    if not module.exists():
+        return "unknown"
+    words = module.read_text().splitlines()[0].split()
+    return next((w for w in words if w[0].isdigit() and "." in w), "unknown")
+
+
+def lines_of(file: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+
+
+def run_part(name: str, seconds: float, simulated: bool) -> tuple[list[dict[str, Any]], set[str]]:
+    """Its rows, and the kernels that it loaded."""
+    if seconds < 5:
+        return [{"name": name, "outcome": SKIPPED, "detail": "time was up"}], set()
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "rows.jsonl"
+        command = [sys.executable, "-m", "tests.gpu.part", name, "--out", str(out)]
+        command += [f"--seconds={seconds - 4:.0f}", *(["--simulated"] if simulated else [])]
+        fault = ""
+        try:
+            done = subprocess.run(
+                command, cwd=ROOT, capture_output=True, text=True, timeout=seconds
+            )
+            if done.returncode:
+                fault = f"ended with status {done.returncode}: {done.stderr[-800:]}"
+        except subprocess.TimeoutExpired:
+            fault = "took longer than it was told to"
+        rows = lines_of(out)
+    kernels = {k for row in rows for k in row.get("kernels", ())}
+    rows = [row for row in rows if "name" in row]
+    if fault:
+        rows.append({"name": f"the part {name}", "outcome": FAILED, "detail": fault})
+    return rows, kernels
+
+
+def run(parts: list[str], seconds: float, simulated: bool) -> Iterator[dict[str, Any]]:
+    end, launched = time.monotonic() + seconds, set[str]()
+    for part in parts:
+        start = time.monotonic()
+        rows, kernels = run_part(part, end - start, simulated)
+        launched |= kernels
+        print(f"{part}: {len(rows)} rows, {time.monotonic() - start:.0f} s", flush=True)
+        yield from ({"part": part, **row} for row in rows)
+    if {"parity", "cases"} <= set(parts) and not simulated:
+        known = taeda._C._cuda_kernel_names()
+        missing = sorted(set(known) - launched)
+        detail = f"{len(known) - len(missing)} of {len(known)} kernels ran"
+        if missing:
+            detail += f"; not {' '.join(missing[:100])}"
+        yield {"part": "kernels", "name": "kernels that ran", "outcome": "passed", "detail": detail}
+
+
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--json", type=Path, help="where the report goes")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--json", type=Path, help="where the rows go")
+    parser.add_argument("--report", type=Path, help="the folder of the page, such as docs/gpu")
+    parser.add_argument("--parts", nargs="*", choices=NAMES, default=NAMES)
+    parser.add_argument("--seconds", type=float, default=SECONDS)
     args = parser.parse_args()
     report: dict[str, Any] = {"date": date.today().isoformat(), "skipped": reason_to_skip()}
     rows: list[dict[str, Any]] = []
     if not report["skipped"]:
-        report["card"] = taeda.cuda.get_device_name()
-        rows = [*measured(), *parity()]
+        report |= about_the_device()
+        rows = [*run(args.parts, args.seconds, report["simulated"])]
     report["rows"] = rows
     if args.json:
         args.json.write_text(json.dumps(report, indent=1))
+    if args.report and rows:
+        print(page(report, args.report))
     for row in rows:
-        if not row["passed"] or "value" in row:
+        if row["outcome"] == FAILED or row.get("value") is not None:
             print(json.dumps(row))
-    failed = sum(not row["passed"] for row in rows)
-    why = f": {report['skipped']}" if report["skipped"] else ""
-    print(f"{len(rows) - failed} passed, {failed} failed, {int(not rows)} skipped{why}")
-    return 1 if failed else 0
+    print(summary(report))
+    return 1 if any(row["outcome"] == FAILED for row in rows) else 0
 
 
 if __name__ == "__main__":

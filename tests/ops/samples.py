@@ -47,6 +47,7 @@ class Maker:
     seed: int
     requires_grad: bool = False
     special: bool = False
+    device_name: str = ""  # else DEVICE, and the CPU for PyTorch
 
     def __post_init__(self) -> None:
         self.random = np.random.default_rng(self.seed)
@@ -54,6 +55,8 @@ class Maker:
 
     @property
     def device(self) -> str:
+        if self.device_name:
+            return self.device_name
         return DEVICE if self.torch.__name__ == "taeda" else "cpu"
 
     def _laid_out(self, t: Any) -> Any:

@@ -1,21 +1,51 @@
 """Tests on simulated CUDA devices: `TAEDA_CUDA=sim:2 pytest tests/device/simulated`; else left out.
 
 The driver is chosen once a process, so these run in a process of their own (tools/run_tests.py).
+Those of operators run on a card, too (tests/gpu/cases.py); what needs the simulated driver, or a
+second device, is then skipped.
 """
 
+import json
 import os
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.simulator import Simulator, loaded
+from tests.simulator import Simulator, is_chosen, loaded
 
-if os.environ.get("TAEDA_CUDA") != "sim:2":
+DRIVER = os.environ.get("TAEDA_CUDA")
+if DRIVER not in ("sim:2", "driver") and "TAEDA_LOADED_KERNELS" not in os.environ:
     collect_ignore_glob = ["*.py"]
+
+
+def pytest_sessionfinish() -> None:
+    """TAEDA_LOADED_KERNELS names a file for the kernels that the tests used."""
+    if path := os.environ.get("TAEDA_LOADED_KERNELS"):
+        from taeda import _C
+
+        Path(path).write_text(json.dumps(_C._cuda_loaded_kernels(0)))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """A test of two devices is skipped where there is one."""
+    import taeda
+
+    if taeda.cuda.device_count() > 1:
+        return (yield)
+    try:
+        return (yield)
+    except (RuntimeError, AssertionError) as error:
+        if "invalid device ordinal" not in str(error):
+            raise
+        pytest.skip("needs a second device")
 
 
 @pytest.fixture(scope="session")
 def simulator() -> Simulator:
+    if not is_chosen():
+        pytest.skip("needs the simulated driver")
     return loaded()
 
 
@@ -26,7 +56,7 @@ def as_found() -> Iterator[None]:
 
     yield
     taeda.cuda.set_device(0)
-    for device in range(2):
+    for device in range(taeda.cuda.device_count()):
         taeda.cuda.set_stream(taeda.cuda.default_stream(device))
         taeda.cuda.synchronize(device)
     taeda.cuda.set_device(0)

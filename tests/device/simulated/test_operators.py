@@ -111,7 +111,7 @@ def test_files_name_devices_that_are_not_there():
     for location in ("cuda:5", {"cuda:0": "cuda:5"}):
         file.seek(0)
         with pytest.raises(
-            RuntimeError, match=r"CUDA device 5 but torch\.cuda\.device_count\(\) is 2"
+            RuntimeError, match=r"CUDA device 5 but torch\.cuda\.device_count\(\) is \d"
         ):
             taeda.load(file, map_location=location)
 
