@@ -4,6 +4,7 @@ PTX must be of a version that drivers since 550 accept, and dense kernels must l
 arrays in the widest pieces. For each architecture that NVRTC knows no kernel may spill registers,
 or take more of them than tools/data/cuda_registers.txt allows, which lists those above the limit
 for all. Nothing here needs a card. Prints a line for each family of units, exits 1 after a fault.
+What was compiled is kept under .cache/nvrtc: a run that was stopped goes on from there.
 """
 
 from __future__ import annotations
@@ -106,7 +107,7 @@ def main() -> int:
     if path is None:
         print("no NVRTC: pip install -r tools/requirements-cuda.txt")
         return 1
-    compiler = nvrtc.Nvrtc(path)
+    compiler = nvrtc.Nvrtc(path, nvrtc.CACHE)
     chosen = {name: text for name, text in units().items() if re.search(args.units, name)}
     start, families = time.process_time(), defaultdict[str, list[str]](list)
     with ThreadPoolExecutor(args.jobs) as pool:

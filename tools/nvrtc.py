@@ -8,8 +8,12 @@ standard library is src/kernels/cuda/text/std.cuh.
 from __future__ import annotations
 
 import ctypes
+import hashlib
+import json
+import os
 import re
 import sys
+import zlib
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -34,6 +38,10 @@ SHARED = (
 OPTIONS = ["--std=c++20", "-default-device", "--fmad=true", "--diag-suppress=1097,177,550"]
 
 
+# What was compiled, by all that decides it: a run that is stopped goes on where it was.
+CACHE = ROOT / ".cache" / "nvrtc"
+
+
 class CompileError(Exception):
     """What NVRTC says of a unit that does not compile."""
 
@@ -55,8 +63,9 @@ def find_library() -> Path | None:
 
 
 class Nvrtc:
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, cache: Path | None = None) -> None:
         self.library = ctypes.CDLL(str(path))
+        self.cache = cache
 
     @cached_property
     def version(self) -> tuple[int, int]:
@@ -92,8 +101,28 @@ class Nvrtc:
         self._check(getattr(self.library, f"nvrtcGet{what}")(program, buffer))
         return buffer.raw
 
+    @cached_property
+    def _headers_digest(self) -> str:
+        said = {name.decode(): text.decode() for name, text in self.headers.items()}
+        return hashlib.sha256(json.dumps([said, OPTIONS, self.version]).encode()).hexdigest()
+
     def compile(self, text: str, architecture: str, name: str = "kernels.cu") -> tuple[bytes, str]:
         """PTX for compute_75, a cubin for sm_75; and the log, with each kernel's usage."""
+        if self.cache is None:
+            return self._compiled(text, architecture, name)
+        key = hashlib.sha256("\0".join([self._headers_digest, architecture, name, text]).encode())
+        path = self.cache / key.hexdigest()
+        if path.exists():
+            said, image = zlib.decompress(path.read_bytes()).split(b"\0", 1)
+            return image, said.decode()
+        image, log = self._compiled(text, architecture, name)
+        self.cache.mkdir(parents=True, exist_ok=True)
+        fresh = path.with_name(f"{path.name}.{os.getpid()}")
+        fresh.write_bytes(zlib.compress(log.encode() + b"\0" + image, 1))
+        fresh.rename(path)
+        return image, log
+
+    def _compiled(self, text: str, architecture: str, name: str) -> tuple[bytes, str]:
         program = ctypes.c_void_p()
         count = len(self.headers)
         texts = (ctypes.c_char_p * count)(*self.headers.values())

@@ -193,7 +193,8 @@ def main() -> int:
     if path is None:
         print("no NVRTC: pip install -r tools/requirements-cuda.txt")
         return 1
-    found, compiler, units = families(), nvrtc.Nvrtc(path), cuda_check.units()
+    found, units = families(), cuda_check.units()
+    compiler = nvrtc.Nvrtc(path, nvrtc.CACHE)
     left = {n: t for n, t in units.items() if args.tail and re.search(args.tail, n)}
     for _, ptx in compiled(compiler, {n: t for n, t in units.items() if n not in left}, args.jobs):
         add_unit(ptx, found.values())
