@@ -12,7 +12,7 @@ CONFIGURE = cmake -G Ninja -S . -DCMAKE_PREFIX_PATH=$(CURDIR)/.venv \
   -DPython_EXECUTABLE=$(CURDIR)/$(PY)
 
 .DEFAULT_GOAL := build
-.PHONY: build setup test cuda-check cuda-kernels cuda-asan cuda-tsan demo lint format bench programs suites fuzz parity fuzz-readers fuzz-allocator asan asan-core tsan tsan-core wheel wheels docs docs-coverage docs-errors clean help
+.PHONY: build setup test cuda-check cuda-kernels cuda-wheel cuda-asan cuda-tsan demo lint format bench programs suites fuzz parity fuzz-readers fuzz-allocator asan asan-core tsan tsan-core wheel wheels docs docs-coverage docs-errors clean help
 
 $(READY): tools/bootstrap.sh tools/requirements.txt
 	@tools/bootstrap.sh
@@ -57,6 +57,9 @@ $(KERNELS): .venv/.cuda tools/pack_kernels.py tools/cuda_units.py tools/nvrtc.py
 
 cuda-kernels: build $(KERNELS) ## compile the kernels for CUDA devices, into a file beside the built library
 	@cp $(KERNELS) $(BUILD)/lib/
+
+cuda-wheel: $(KERNELS) ## build dist/taeda_cuda-*.whl: the kernels compiled for each architecture of CUDA devices
+	@$(PY) tools/make_cuda_wheel.py --jobs $(JOBS)
 
 cuda-asan: build ## the tests of kernels for CUDA on the CPU, under the address and undefined-behaviour sanitizers
 	@ninja -C $(BUILD) -j $(JOBS) taeda_emulator_asan

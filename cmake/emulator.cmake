@@ -25,6 +25,24 @@ target_compile_options(taeda_emulator_asan PRIVATE ${sanitizers} -g1 -fno-omit-f
 target_link_options(taeda_emulator_asan PRIVATE ${sanitizers})
 target_link_libraries(taeda_emulator_asan PRIVATE taeda)
 
+# Kernels whose threads work together under the thread sanitizer, which sees each of them as a thread; the scheduler is
+# compiled without it: `make cuda-tsan`.
+set(together bags compact dropout fft grid index indexing loss multinomial norm pool random reduce scan scan_gradient
+  search softmax sort)
+list(TRANSFORM together REPLACE "(.+)" "${TAEDA_CUDA_UNITS}/\\1.cu")
+set(copies ${emulated_kernels})
+list(FILTER copies INCLUDE REGEX "/(copy|arithmetic|comparison|logical|selection)_(float|integer)_")
+add_library(taeda_emulator_scheduler OBJECT EXCLUDE_FROM_ALL ${emulator_core})
+taeda_runs_kernels(taeda_emulator_scheduler)
+target_compile_definitions(taeda_emulator_scheduler PRIVATE TD_TSAN)
+set_target_properties(taeda_emulator_scheduler PROPERTIES POSITION_INDEPENDENT_CODE ON)
+add_library(taeda_emulator_tsan SHARED EXCLUDE_FROM_ALL ${together} ${copies} src/kernels/cpu/simd/special.cc
+  $<TARGET_OBJECTS:taeda_emulator_scheduler>)
+taeda_runs_kernels(taeda_emulator_tsan)
+target_compile_options(taeda_emulator_tsan PRIVATE -fsanitize=thread -g1)
+target_link_options(taeda_emulator_tsan PRIVATE -fsanitize=thread)
+target_link_libraries(taeda_emulator_tsan PRIVATE taeda)
+
 add_executable(taeda_emulator_overrun EXCLUDE_FROM_ALL tests/device/emulator/overrun/main.cc
   ${TAEDA_CUDA_UNITS}/arithmetic_float_add_f32.cu ${emulator_core} src/kernels/cpu/simd/special.cc)
 taeda_runs_kernels(taeda_emulator_overrun)
@@ -33,10 +51,7 @@ target_link_options(taeda_emulator_overrun PRIVATE -fsanitize=address)
 target_link_libraries(taeda_emulator_overrun PRIVATE taeda)
 set_target_properties(taeda_emulator_overrun PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
 
-# Kernels whose threads work together under the thread sanitizer; the scheduler is compiled without it.
-add_library(taeda_emulator_scheduler OBJECT EXCLUDE_FROM_ALL ${emulator_core})
-taeda_runs_kernels(taeda_emulator_scheduler)
-target_compile_definitions(taeda_emulator_scheduler PRIVATE TD_TSAN)
+# Some of these alone, and kernels that lack a barrier: what the sanitizer says of them is tested.
 file(GLOB race_sources tests/device/emulator/races/*.cc)
 add_executable(taeda_emulator_races EXCLUDE_FROM_ALL ${race_sources}
   ${TAEDA_CUDA_UNITS}/compact.cu ${TAEDA_CUDA_UNITS}/loss.cu ${TAEDA_CUDA_UNITS}/multinomial.cu

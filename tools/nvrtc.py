@@ -74,6 +74,15 @@ class Nvrtc:
         return major.value, minor.value
 
     @cached_property
+    def architectures(self) -> set[str]:
+        """What it makes cubins for."""
+        count = ctypes.c_int()
+        self._check(self.library.nvrtcGetNumSupportedArchs(ctypes.byref(count)))
+        found = (ctypes.c_int * count.value)()
+        self._check(self.library.nvrtcGetSupportedArchs(found))
+        return {f"sm_{number}" for number in found}
+
+    @cached_property
     def headers(self) -> dict[bytes, bytes]:
         src = ROOT / "src"
         files = [
@@ -106,17 +115,24 @@ class Nvrtc:
         said = {name.decode(): text.decode() for name, text in self.headers.items()}
         return hashlib.sha256(json.dumps([said, OPTIONS, self.version]).encode()).hexdigest()
 
+    def _cached(self, text: str, architecture: str, name: str) -> Path | None:
+        key = hashlib.sha256("\0".join([self._headers_digest, architecture, name, text]).encode())
+        return self.cache / key.hexdigest() if self.cache else None
+
+    def is_cached(self, text: str, architecture: str, name: str) -> bool:
+        path = self._cached(text, architecture, name)
+        return path is not None and path.exists()
+
     def compile(self, text: str, architecture: str, name: str = "kernels.cu") -> tuple[bytes, str]:
         """PTX for compute_75, a cubin for sm_75; and the log, with each kernel's usage."""
-        if self.cache is None:
+        path = self._cached(text, architecture, name)
+        if path is None:
             return self._compiled(text, architecture, name)
-        key = hashlib.sha256("\0".join([self._headers_digest, architecture, name, text]).encode())
-        path = self.cache / key.hexdigest()
         if path.exists():
             said, image = zlib.decompress(path.read_bytes()).split(b"\0", 1)
             return image, said.decode()
         image, log = self._compiled(text, architecture, name)
-        self.cache.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         fresh = path.with_name(f"{path.name}.{os.getpid()}")
         fresh.write_bytes(zlib.compress(log.encode() + b"\0" + image, 1))
         fresh.rename(path)

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 #include <string_view>
 
@@ -22,12 +23,14 @@ constexpr std::string_view kMagic = "TDCUBIN1";
 CubinFile::CubinFile(std::string path) : path_(std::move(path)) {
   std::ifstream file(path_, std::ios::binary);
   char magic[kMagic.size()] = {};
-  uint32_t index_bytes = 0;
-  file.read(magic, sizeof magic).read(reinterpret_cast<char*>(&index_bytes), sizeof index_bytes);
+  uint32_t head[2] = {};
+  file.read(magic, sizeof magic).read(reinterpret_cast<char*>(head), sizeof head);
   TD_CHECK(file && std::string_view(magic, sizeof magic) == kMagic,
            "{}: no file of cubins, or one of another version", path_);
-  std::string index(index_bytes, 0);
-  TD_CHECK(file.read(index.data(), index_bytes), "{}: the file of cubins is damaged", path_);
+  stamp_ = head[0];
+  std::string index(head[1], 0);
+  TD_CHECK(file.read(index.data(), static_cast<std::streamsize>(index.size())),
+           "{}: the file of cubins is damaged", path_);
   std::istringstream rows(index);
   for (std::string row; std::getline(rows, row);) {
     std::istringstream words(row);
@@ -51,6 +54,13 @@ std::unique_ptr<CubinFile> CubinFile::find(const std::string& folder, int card) 
 std::string CubinFile::default_folder() {
   if (const char* const own = std::getenv("TAEDA_CUBINS")) return own;
   return library_folder() + "/../../taeda_cuda";
+}
+
+uint32_t CubinFile::stamp_of(const std::string& kernel_file) {
+  std::ifstream file(kernel_file, std::ios::binary);
+  const std::string content{std::istreambuf_iterator<char>(file), {}};
+  return static_cast<uint32_t>(
+      crc32(0, reinterpret_cast<const Bytef*>(content.data()), static_cast<uInt>(content.size())));
 }
 
 size_t CubinFile::unit(const std::string& kernel) const {

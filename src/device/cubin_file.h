@@ -24,6 +24,10 @@ class CubinFile {
   // TAEDA_CUBINS (empty: none), else what the wheel installed beside taeda.
   static std::string default_folder();
 
+  // Of the file of kernels (kernel_file.h) that they belong to: they take the same arguments.
+  uint32_t stamp() const { return stamp_; }
+  static uint32_t stamp_of(const std::string& kernel_file);
+
   static constexpr size_t kNone = SIZE_MAX;
   // The module that has the kernel, of those that are numbered from 0; kNone: no such kernel.
   size_t unit(const std::string& kernel) const;
@@ -36,6 +40,7 @@ class CubinFile {
     uint64_t offset, packed_bytes, raw_bytes;
   };
   std::string path_;
+  uint32_t stamp_ = 0;
   std::vector<Unit> units_;
   std::unordered_map<std::string, size_t> kernels_;
 };

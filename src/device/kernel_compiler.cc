@@ -19,15 +19,8 @@ constexpr std::array kOptions = {"--std=c++20", "-default-device", "--fmad=true"
 // nvrtc.h: results are an enum whose 0 is success, programs a pointer.
 class Nvrtc final : public KernelCompiler {
  public:
-  static Nvrtc* open() {
-    const std::string packages = library_folder() + "/../../nvidia";
-    for (const std::string& path :
-         {packages + "/cuda_nvrtc/lib/libnvrtc.so.12", packages + "/cu13/lib/libnvrtc.so.13",
-          std::string("libnvrtc.so.12"), std::string("libnvrtc.so.13")})
-      if (Nvrtc found(DynamicLibrary::open(path)); found.complete_)
-        return new Nvrtc(std::move(found));
-    return nullptr;
-  }
+  explicit Nvrtc(const DynamicLibrary& library);
+  bool complete() const { return complete_; }
 
   // NVRTC's own has no patch level: the file's size and time tell builds from each other.
   std::string version() const override {
@@ -75,25 +68,6 @@ class Nvrtc final : public KernelCompiler {
   using Size = int(void* program, size_t* bytes);
   using Text = int(void* program, char* text);
 
-  explicit Nvrtc(const DynamicLibrary& library) {
-    const auto find = [&](auto*& function, const char* name) {
-      function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(library.find(name));
-      complete_ = complete_ && function;
-    };
-    find(version_, "nvrtcVersion");
-    find(error_, "nvrtcGetErrorString");
-    find(architecture_count_, "nvrtcGetNumSupportedArchs");
-    find(architectures_, "nvrtcGetSupportedArchs");
-    find(create_, "nvrtcCreateProgram");
-    find(compile_, "nvrtcCompileProgram");
-    find(destroy_, "nvrtcDestroyProgram");
-    find(log_size_, "nvrtcGetProgramLogSize");
-    find(log_, "nvrtcGetProgramLog");
-    find(ptx_size_, "nvrtcGetPTXSize");
-    find(ptx_, "nvrtcGetPTX");
-    find(cubin_size_, "nvrtcGetCUBINSize");
-    find(cubin_, "nvrtcGetCUBIN");
-  }
   void check(int status) const { TD_CHECK(status == 0, "NVRTC: {}", error_(status)); }
   std::string read(void* program, Size* size, Text* text) const {
     size_t bytes = 0;
@@ -116,6 +90,26 @@ class Nvrtc final : public KernelCompiler {
   Text *log_, *ptx_, *cubin_;
 };
 
+Nvrtc::Nvrtc(const DynamicLibrary& library) {
+  const auto find = [&](auto*& function, const char* name) {
+    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(library.find(name));
+    complete_ = complete_ && function;
+  };
+  find(version_, "nvrtcVersion");
+  find(error_, "nvrtcGetErrorString");
+  find(architecture_count_, "nvrtcGetNumSupportedArchs");
+  find(architectures_, "nvrtcGetSupportedArchs");
+  find(create_, "nvrtcCreateProgram");
+  find(compile_, "nvrtcCompileProgram");
+  find(destroy_, "nvrtcDestroyProgram");
+  find(log_size_, "nvrtcGetProgramLogSize");
+  find(log_, "nvrtcGetProgramLog");
+  find(ptx_size_, "nvrtcGetPTXSize");
+  find(ptx_, "nvrtcGetPTX");
+  find(cubin_size_, "nvrtcGetCUBINSize");
+  find(cubin_, "nvrtcGetCUBIN");
+}
+
 // All that decides what comes of the unit; parts are told from each other by their lengths.
 std::string key_of(const KernelText& unit, const std::string& architecture,
                    const std::string& compiler) {
@@ -133,8 +127,20 @@ std::string key_of(const KernelText& unit, const std::string& architecture,
 
 }  // namespace
 
+KernelCompiler* open_nvrtc(const std::vector<std::string>& paths) {
+  for (const std::string& path : paths) {
+    const DynamicLibrary library = DynamicLibrary::open(path);
+    if (Nvrtc found(library); library.is_open() && found.complete())
+      return new Nvrtc(std::move(found));
+  }
+  return nullptr;
+}
+
 KernelCompiler* nvrtc() {
-  static Nvrtc* const instance = Nvrtc::open();
+  const std::string packages = library_folder() + "/../../nvidia";
+  static KernelCompiler* const instance =
+      open_nvrtc({packages + "/cuda_nvrtc/lib/libnvrtc.so.12",
+                  packages + "/cu13/lib/libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.13"});
   return instance;
 }
 

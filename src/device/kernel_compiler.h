@@ -32,6 +32,8 @@ class KernelCompiler {
   virtual std::string compile(const KernelText& unit, const std::string& architecture) = 0;
 };
 
+// The first of these libraries that is there and has all that is called of NVRTC; null for none.
+KernelCompiler* open_nvrtc(const std::vector<std::string>& paths);
 // NVRTC of CUDA 12 or 13, found among Python's packages (nvidia/*/lib) or by the system's loader;
 // null where there is none.
 KernelCompiler* nvrtc();

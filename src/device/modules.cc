@@ -21,6 +21,7 @@
 #include "device/kernel_compiler.h"
 #include "device/kernel_file.h"
 #include "taeda/error.h"
+#include "taeda/warning.h"
 
 namespace taeda::cuda {
 namespace {
@@ -48,9 +49,10 @@ void connect_fault_word(const DeviceApi& driver, Module module, int device) {
 }
 
 // taeda_kernels.bin beside libtaeda; none where it was not made (make cuda-kernels).
+std::string kernel_path() { return library_folder() + "/taeda_kernels.bin"; }
 KernelFile* kernel_file() {
   static KernelFile* const file = []() -> KernelFile* {
-    const std::string path = library_folder() + "/taeda_kernels.bin";
+    const std::string path = kernel_path();
     return access(path.c_str(), R_OK) == 0 ? new KernelFile(path) : nullptr;
   }();
   return file;
@@ -76,7 +78,14 @@ int card_of(int device) { return 10 * properties(device).major + properties(devi
 class Cubins {
  public:
   explicit Cubins(int device)
-      : file_(CubinFile::find(CubinFile::default_folder(), card_of(device))) {}
+      : file_(CubinFile::find(CubinFile::default_folder(), card_of(device))) {
+    if (!file_ || !kernel_file() || file_->stamp() == CubinFile::stamp_of(kernel_path())) return;
+    warn(
+        format("{} has the kernels of another version of taeda, and is not used\n"
+               "Fix: install taeda-cuda of this version",
+               file_->path()));
+    file_ = nullptr;
+  }
 
   bool any() const { return file_ != nullptr; }
   // Null where no module has the kernel, or the driver refuses it: it is older than the wheel.

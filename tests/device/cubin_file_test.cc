@@ -29,10 +29,10 @@ std::string packed(const std::vector<std::pair<std::string, std::string>>& units
                kernels + "\n";
       images += data.substr(0, size);
     }
-    begin = 12 + index.size();
+    begin = 16 + index.size();
   }
-  const auto bytes = static_cast<uint32_t>(index.size());
-  return "TDCUBIN1" + std::string(reinterpret_cast<const char*>(&bytes), 4) + index + images;
+  const uint32_t head[] = {77, static_cast<uint32_t>(index.size())};
+  return "TDCUBIN1" + std::string(reinterpret_cast<const char*>(head), 8) + index + images;
 }
 
 class CubinFileTest : public testing::Test {
@@ -62,6 +62,8 @@ TEST_F(CubinFileTest, GivesTheModuleThatHasAKernel) {
   EXPECT_EQ(file.image(file.unit("f_i64")), second);
   EXPECT_EQ(file.unit("add"), CubinFile::kNone);
   EXPECT_EQ(file.names().size(), 3u);
+  EXPECT_EQ(file.stamp(), 77u);
+  EXPECT_EQ(CubinFile::stamp_of(write("nine", "123456789")), 0xcbf43926u);  // CRC-32's check value
 }
 
 TEST_F(CubinFileTest, ADeviceRunsWhatIsForItOrAnEarlierOneOfItsMajorNumber) {

@@ -127,6 +127,13 @@ TEST_F(KernelCompilerTest, WithoutACompilerTheErrorSaysWhatToInstall) {
   }
 }
 
+TEST_F(KernelCompilerTest, ALibraryThatLacksAFunctionIsPassedOver) {
+  EXPECT_EQ(open_nvrtc({"libm.so.6", "libnone.so.12"}), nullptr);
+  if (nvrtc()) {
+    EXPECT_NE(open_nvrtc({"libm.so.6", "libnvrtc.so.12"}), nullptr);
+  }
+}
+
 TEST_F(KernelCompilerTest, NvrtcMakesCubins) {
   if (!nvrtc()) GTEST_SKIP() << "no NVRTC";
   const KernelText unit{

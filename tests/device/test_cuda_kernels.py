@@ -1,6 +1,7 @@
 """The kernels for CUDA devices compile: a sample, by NVRTC where it is installed."""
 
 import sys
+import zlib
 from pathlib import Path
 
 import pytest
@@ -75,6 +76,19 @@ def test_a_check_that_was_stopped_goes_on_where_it_was(tmp_path):
     newer.compile("text", "sm_90", "a.cu")
     assert len(changed.compiled) == len(newer.compiled) == 1
     assert not Counting(None).compile("text", "sm_90")[1].endswith("a.cu")
+
+
+def test_a_check_without_time_looks_at_what_was_compiled(tmp_path):
+    compiler = Counting(tmp_path / "cache")
+    assert cuda_check.check_unit(compiler, "a.cu", "text", ["sm_90"], until=0) is None
+    for architecture in ("compute_75", "sm_90"):
+        compiler.compile(PTX, architecture, "a.cu")
+    assert not compiler.is_cached(PTX, "sm_80", "a.cu")
+    compiler.compiled.clear()
+    ptx = zlib.compress(b"log\0" + PTX.encode())
+    compiler._cached(PTX, "compute_75", "a.cu").write_bytes(ptx)
+    assert cuda_check.check_unit(compiler, "a.cu", PTX, ["sm_90"], until=0) == []
+    assert compiler.compiled == []
 
 
 def test_what_the_check_finds_in_ptx():
