@@ -14,7 +14,7 @@ from tests.gpu.rows import Row, Settings, bar, checked
 
 import taeda
 
-STEPS = 20
+STEPS = 5
 
 
 class Model(taeda.nn.Module):

@@ -31,11 +31,13 @@ def table(head: list[str], rows: list[list[Any]]) -> list[str]:
     return [*(f"| {' | '.join(line)} |" for line in lines), ""]
 
 
+def value_of(row: dict[str, Any]) -> str:
+    return "-" if row["value"] is None else f"{row['value']:.4g} {row['unit']}"
+
+
 def measured(rows: list[dict[str, Any]]) -> list[str]:
     found = [
-        [r["name"], f"{r['value']:.4g} {r['unit']}", r["bar"], r["outcome"], r["detail"]]
-        for r in rows
-        if r.get("value") is not None
+        [r["name"], value_of(r), r["bar"], r["outcome"], r["detail"]] for r in rows if r.get("unit")
     ]
     return table(["measured", "value", "bar", "", "the bar is"], found) if found else []
 

@@ -20,6 +20,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -63,10 +64,13 @@ def about_the_device() -> dict[str, Any]:
 
 
 def driver_version() -> str:
-    """Of NVIDIA's driver, as its kernel module says."""
+    """Of NVIDIA's driver, as its kernel module says, or its program."""
     module = Path("/proc/driver/nvidia/version")
     if not module.exists():
-        return "unknown"
+        if taeda._C._cuda_is_simulated() or not shutil.which("nvidia-smi"):
+            return "unknown"
+        command = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
+        return subprocess.run(command, capture_output=True, text=True).stdout.split("\n")[0]
     words = module.read_text().splitlines()[0].split()
     return next((w for w in words if w[0].isdigit() and "." in w), "unknown")
 
