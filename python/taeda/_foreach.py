@@ -10,14 +10,16 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterator
+from itertools import repeat, starmap
 from typing import Any
 
 from taeda import _C
 from taeda._C import Tensor, _torch_dispatch_stack  # type: ignore[attr-defined]
 
 
-def _each(name: str, tensors: Any, args: tuple) -> list[tuple]:
+def _each(name: str, tensors: Any, args: tuple) -> Iterator[tuple]:
     """(tensor, its share of the other arguments) for every tensor."""
     if not tensors:
         raise RuntimeError("Tensor list must have at least one tensor.")
@@ -27,10 +29,8 @@ def _each(name: str, tensors: Any, args: tuple) -> list[tuple]:
                 f"Tensor lists must have the same number of tensors, got {len(tensors)} and "
                 f"{len(arg)}"
             )
-    return [
-        (x, *(arg[k] if isinstance(arg, (list, tuple)) else arg for arg in args))
-        for k, x in enumerate(tensors)
-    ]
+    columns = [arg if isinstance(arg, (list, tuple)) else repeat(arg) for arg in args]
+    return zip(tensors, *columns)
 
 
 def _operator(name: str) -> Callable:
@@ -39,21 +39,23 @@ def _operator(name: str) -> Callable:
         return lambda x, src: src.to(x.dtype).expand_as(x).clone()
     if name in ("maximum", "minimum"):
         return getattr(Tensor, "clamp_min" if name == "maximum" else "clamp_max")
-    if name in ("addcmul", "addcdiv"):
-        method = getattr(Tensor, name)
-        return lambda x, a, b, value=1: method(x, a, b, value=value)
     return Tensor.zero_ if name == "zero" else getattr(Tensor, name)
 
 
-def _in_place(name: str) -> Callable | None:
+def _in_place(name: str) -> Callable:
     if name in ("maximum", "minimum"):
         return getattr(Tensor, "clamp_min_" if name == "maximum" else "clamp_max_")
-    method = getattr(Tensor, name + "_", None)
-    if name in ("addcmul", "addcdiv"):
-        return lambda x, a, b, value=1: method(x, a, b, value=value)  # type: ignore[misc]
     if name == "abs":
         return _abs_
-    return method
+    operator = _operator(name)
+    return getattr(Tensor, name + "_", None) or (lambda x, *rest: x.copy_(operator(x, *rest)))
+
+
+def _applied(name: str, operator: Callable, each: Iterator[tuple], options: dict) -> Iterator:
+    """The operator on each row of arguments; addcmul and addcdiv take value by its name."""
+    if name in ("addcmul", "addcdiv"):
+        return (operator(x, a, b, value=value) for x, a, b, value in each)
+    return starmap(functools.partial(operator, **options) if options else operator, each)
 
 
 def _abs_(x: Tensor) -> Tensor:
@@ -110,10 +112,12 @@ def _is_numpys(value: Any) -> bool:
 def _are_tensors(value: Any) -> bool:
     if not isinstance(value, (list, tuple)):
         return False
-    for x in value:  # a generator would take as long as the call of an operator
-        if not isinstance(x, Tensor):
-            return False
-    return True
+    return _of_tensors(set(map(type, value)))
+
+
+def _of_tensors(types: set[type]) -> bool:
+    """Whether all are classes of tensors: those of a list are few, which its elements are not."""
+    return all(issubclass(kind, Tensor) for kind in types)
 
 
 _KINDS: dict[str, Callable[[Any], bool]] = {
@@ -179,7 +183,7 @@ def _functions(name: str) -> tuple[Callable, Callable]:
     operator, in_place = _operator(name), _in_place(name)
     takes_alpha = name in ("add", "sub")
 
-    def rows(suffix: str, self: Any, args: tuple, options: dict) -> tuple[list[tuple], dict]:
+    def rows(suffix: str, self: Any, args: tuple, options: dict) -> tuple[Iterator[tuple], dict]:
         """Each tensor with its share of the arguments; alpha stays an option."""
         alpha = {}
         named = "value" in options  # a tensor by that name is one number
@@ -197,6 +201,8 @@ def _functions(name: str) -> tuple[Callable, Callable]:
                 f"scalar tensor expected to be 0 dim but it has {args[0].dim()} dimensions and "
                 f"{args[0].numel()} elements."
             )
+        if name in ("addcmul", "addcdiv") and len(args) == 2:
+            args = (*args, 1)
         return _each(name, self, args), alpha
 
     def foreach(self: Any, *args: Any, **options: Any) -> tuple[Tensor, ...]:
@@ -204,16 +210,10 @@ def _functions(name: str) -> tuple[Callable, Callable]:
             (exponents,) = _arguments(name, ("exponent: tensors",), [], args, options)
             power = _C._by_owner["torch"]["pow"]
             return tuple(power(self, x) for (x,) in _each(name, exponents, ()))
-        each, alpha = rows("", self, args, options)
-        return tuple(operator(*row, **alpha) for row in each)
+        return tuple(_applied(name, operator, *rows("", self, args, options)))
 
     def foreach_(self: Any, *args: Any, **options: Any) -> list[Tensor]:
-        each, alpha = rows("_", self, args, options)
-        for x, *rest in each:
-            if in_place is None:
-                x.copy_(operator(x, *rest, **alpha))
-            else:
-                in_place(x, *rest, **alpha)
+        deque(_applied(name, in_place, *rows("_", self, args, options)), maxlen=0)
         return list(self)
 
     foreach.__name__ = foreach.__qualname__ = f"_foreach_{name}"
