@@ -294,8 +294,12 @@ void fft_c2c(const View& out, const View& self, IntSpan dim, int64_t normalizati
     using T = typename C::value_type;
     const T scale = static_cast<T>(factor(normalization, elements_along(out, dim)));
     over_slices(out, self, dim, [&](const View& to, const View& from) {
-      for (size_t i = 0; i < dim.size(); i++)
-        run(Transform<T>{to, i ? to : from, dim[i], FftKind::kComplex, !forward, i ? T(1) : scale});
+      // The last dimension first: it is read in order where the input is not in a cache.
+      for (size_t i = dim.size(); i-- > 0;) {
+        const bool first = i + 1 == dim.size();
+        run(Transform<T>{to, first ? from : to, dim[i], FftKind::kComplex, !forward,
+                         first ? scale : T(1)});
+      }
     });
   });
 }
