@@ -87,3 +87,33 @@ def test_floats_are_off_by_an_ulp_at_most(name):
         ulps = np.abs(ours - truth) / np.spacing(np.abs(truth).astype("float32"))
         limit = 1 if "_i" not in name else 4  # e^x and a fit of I_n(x) e^-x, each rounded
         assert ulps[np.abs(truth) > 1e-30].max() <= limit
+
+
+@pytest.mark.parametrize("name", TRUTHS)
+def test_doubles_are_off_by_little_more_than_their_roundings(name):
+    mpmath = pytest.importorskip("mpmath")
+    exact = {
+        "bessel_j0": lambda x: mpmath.besselj(0, x),
+        "bessel_j1": lambda x: mpmath.besselj(1, x),
+        "bessel_y0": lambda x: mpmath.bessely(0, x),
+        "bessel_y1": lambda x: mpmath.bessely(1, x),
+        "modified_bessel_i0": lambda x: mpmath.besseli(0, x),
+        "modified_bessel_i1": lambda x: mpmath.besseli(1, x),
+        "modified_bessel_k0": lambda x: mpmath.besselk(0, x),
+        "modified_bessel_k1": lambda x: mpmath.besselk(1, x),
+        "scaled_modified_bessel_k0": lambda x: mpmath.besselk(0, x) * mpmath.exp(x),
+        "scaled_modified_bessel_k1": lambda x: mpmath.besselk(1, x) * mpmath.exp(x),
+        "spherical_bessel_j0": lambda x: mpmath.sin(x) / x,
+        "airy_ai": mpmath.airyai,
+    }[name]
+    rng = np.random.default_rng(0)
+    ends = [(0.001, 2), (2, 8), (8, 100)] + ([(-4, 0), (-30, -4)] if name == "airy_ai" else [])
+    x = np.concatenate([rng.uniform(low, high, 40) for low, high in ends])
+    ours = getattr(taeda.special, name)(taeda.from_numpy(x)).numpy()
+    with mpmath.workdps(40):
+        truth = np.array([float(exact(mpmath.mpf(float(value)))) for value in x])
+    waves = any(part in name for part in ("_j", "_y", "airy"))
+    scale = np.maximum(np.abs(truth), 0.2) if waves and name != "spherical" else np.abs(truth)
+    if name == "airy_ai":
+        scale = np.where(x > 0, np.abs(truth), scale)
+    assert (np.abs(ours - truth) / scale).max() < 2e-15

@@ -1,16 +1,16 @@
-// Bessel functions of single precision: fits in double precision, vectorized.
+// Bessel and Airy functions by fits in double precision (simd/bessel_fits.h), vectorized.
 #pragma once
 
 #include <cstdint>
 
+#include "kernels/special_functions.h"
+
 namespace taeda::cpu {
 
-// Of the first kind (J), of the second (Y), modified ones of the second (K, also times e^x), of
-// orders 0 and 1.
-enum class BesselFunction : uint8_t { kJ0, kJ1, kY0, kY1, kK0, kK1, kScaledK0, kScaledK1 };
-
-// out[i] = the function of x[i]: NaN for negative numbers in Y and K, and for infinite ones in J
-// and Y. Off by an ulp of float but near the zeros of J and Y, where the error is about 1e-15.
-void bessel(BesselFunction function, const float* x, float* out, int64_t n);
+// out[i] = the function of x[i]: NaN for negative numbers in Y and K, and for infinite ones in J, Y
+// and Ai. Off by an ulp of float and some 1e-15 of a double; near the zeros of J, Y and Ai the
+// error is that of their largest values.
+void bessel(SpecialFunction function, const float* x, float* out, int64_t n);
+void bessel(SpecialFunction function, const double* x, double* out, int64_t n);
 
 }  // namespace taeda::cpu

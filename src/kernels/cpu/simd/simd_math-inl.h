@@ -410,18 +410,18 @@ TD_FN Vec<float> asin(Vec<float> x) {
 // -------------------------------------------------------------------
 
 // Applies a function of double vectors to float vectors, and rounds once.
-template <class F>
-TD_FN Vec<float> through_double(const F& f, Vec<float> x) {
+template <class F, class... Vecs>
+TD_FN Vec<float> through_double(const F& f, Vecs... x) {
 #if HWY_TARGET == HWY_SCALAR
-  return static_cast<float>(hn::GetLane(f(Vec<double>(hn::GetLane(x.raw))).raw));
+  return static_cast<float>(hn::GetLane(f(Vec<double>(hn::GetLane(x.raw))...).raw));
 #else
   const hn::ScalableTag<double> wide;
   const hn::ScalableTag<float> narrow;
   const hn::Half<decltype(narrow)> half;
   const auto upper =
-      hn::DemoteTo(half, f(Vec<double>(hn::PromoteTo(wide, hn::UpperHalf(half, x.raw)))).raw);
+      hn::DemoteTo(half, f(Vec<double>(hn::PromoteTo(wide, hn::UpperHalf(half, x.raw)))...).raw);
   const auto lower =
-      hn::DemoteTo(half, f(Vec<double>(hn::PromoteTo(wide, hn::LowerHalf(half, x.raw)))).raw);
+      hn::DemoteTo(half, f(Vec<double>(hn::PromoteTo(wide, hn::LowerHalf(half, x.raw)))...).raw);
   return hn::Combine(narrow, upper, lower);
 #endif
 }
@@ -457,11 +457,22 @@ TD_FN Vec<T> erfc_polynomial(Vec<T> t) {
   }
 }
 
+// t and 1 / (1 + 2x), by one division.
+template <class T>
+struct ErfcArguments {
+  Vec<T> t, inverse;
+};
+template <class T>
+TD_FN ErfcArguments<T> erfc_arguments(Vec<T> x) {
+  const Vec<T> a = x + 3, d = fma(x, 2, 1), both = Vec<T>(1) / (a * d);
+  return {(x - 3) * d * both, a * both};
+}
+
 // e^(x^2) erfc(x).
 template <class T>
 TD_FN Vec<T> erfc_scaled(Vec<T> x) {
-  const Vec<T> t = (x - 3) / (x + 3);
-  return fma(t, erfc_polynomial(t), kErfcConstant<T>) / fma(x, 2, 1);
+  const auto [t, inverse] = erfc_arguments(x);
+  return fma(t, erfc_polynomial(t), kErfcConstant<T>) * inverse;
 }
 
 // erfc(x) for x from 1/2 to where it is no more than half the least denormal. What is rounded away
@@ -475,10 +486,9 @@ TD_FN Vec<T> erfc_far(Vec<T> x) {
 
   const Vec<T> constant = kErfcConstant<T>;
   const double rest = kErfcConstant<T> - static_cast<double>(static_cast<T>(kErfcConstant<T>));
-  const Vec<T> t = (x - 3) / (x + 3), u = t * erfc_polynomial(t);
-  const Vec<T> p = constant + u, p_low = u - (p - constant) + rest;
-  const Vec<T> d = fma(x, 2, 1), d_low = fma(x, 2, -(d - 1));
-  const Vec<T> inverse = Vec<T>(1) / d, q = p * inverse;
+  const auto [t, inverse] = erfc_arguments(x);
+  const Vec<T> u = t * erfc_polynomial(t), p = constant + u, p_low = u - (p - constant) + rest;
+  const Vec<T> d = fma(x, 2, 1), d_low = fma(x, 2, -(d - 1)), q = p * inverse;
   const Vec<T> q_low = (fma(-q, d, p) - q * d_low + p_low) * inverse;
 
   const Vec<T> y = fma(e, q, fma(e, q_low, e_low * q));
@@ -585,7 +595,7 @@ TD_FN Vec<T> erfinv(Vec<T> x) {
 
 // log(pi / |sin(pi x)|): infinite at integers.
 TD_FN Vec<double> log_reflection(Vec<double> x) {
-  return log(Vec<double>(3.14159265358979324) / sin(abs(x - round(x)) * 3.14159265358979324));
+  return Vec<double>(1.1447298858494002) - log(sin(abs(x - round(x)) * 3.14159265358979324));
 }
 // As special::digamma; the shift's sum of 1/x, 1/(x+1), ... is kept as one fraction.
 TD_FN Vec<double> digamma(Vec<double> x) {
@@ -620,31 +630,6 @@ template <class T>
 TD_FN Vec<T> zeta(Vec<T> s, Vec<T> q) {
   return map_lanes([](T a, T b) { return special::zeta(a, b); }, s, q);
 }
-template <class T>
-TD_FN Vec<T> igamma(Vec<T> a, Vec<T> x) {
-  return map_lanes([](T p, T q) { return special::igamma(p, q); }, a, x);
-}
-template <class T>
-TD_FN Vec<T> igammac(Vec<T> a, Vec<T> x) {
-  return map_lanes([](T p, T q) { return special::igammac(p, q); }, a, x);
-}
-template <class T>
-TD_FN Vec<T> erfcx(Vec<T> x) {
-  return map_lanes([](T a) { return special::erfcx(a); }, x);
-}
-template <class T>
-TD_FN Vec<T> ndtri(Vec<T> x) {
-  return map_lanes([](T a) { return special::ndtri(a); }, x);
-}
-template <class T>
-TD_FN Vec<T> i0e(Vec<T> x) {
-  return map_lanes([](T a) { return special::i0e(a); }, x);
-}
-template <class T>
-TD_FN Vec<T> i1e(Vec<T> x) {
-  return map_lanes([](T a) { return special::i1e(a); }, x);
-}
-
 template <class T>
 TD_FN Vec<T> sgn(Vec<T> x) {
   return select(x > 0, Vec<T>(1), select(x < 0, Vec<T>(-1), Vec<T>(0)));
@@ -712,9 +697,18 @@ TD_FN Vec<T> hypot(Vec<T> x, Vec<T> y) {
   }
   return larger * sqrt(fma(ratio, ratio, 1));
 }
+// The bits of finite numbers of one sign, as integers, follow each other as the numbers do.
 template <class T>
 TD_FN Vec<T> nextafter(Vec<T> x, Vec<T> y) {
-  return map_lanes([](T a, T b) { return std::nextafter(a, b); }, x, y);
+  const typename Vec<T>::Tag d;
+  const typename Vec<T>::Bits bits;
+  const auto given = hn::BitCast(bits, x.raw), one = hn::Set(bits, 1);
+  const Mask<T> outwards = (y > x) ^ (x < 0);
+  const Vec<T> above = hn::BitCast(d, hn::Add(given, one));
+  const Vec<T> below = hn::BitCast(d, hn::Sub(given, one));
+  const Vec<T> least = copysign(Vec<T>(std::numeric_limits<T>::denorm_min()), y);
+  const Vec<T> moved = select(x == 0, least, select(outwards, above, below));
+  return select(x == y, y, select(isnan(x) | isnan(y), x + y, moved));
 }
 // --- powers
 // -----------------------------------------------------------------------------------------------------------
@@ -894,14 +888,23 @@ TD_FN Vec<float> lgamma(Vec<float> x) {
   };
   return through_double(positive_or_not, x);
 }
-// The C library's function is exact near the zeros between negative integers.
+// For negative x by reflection, a difference of logarithms; where that cancels too much, near the
+// zeros between negative integers, by the C library's function, lane by lane.
 TD_FN Vec<double> lgamma(Vec<double> x) {
   using V = Vec<double>;
   const Mask<double> negative = x < 0;
-  const V y = select(isinf(x), x, lgamma_positive<true>(select(negative, V(1), x)));
-  if (!any(negative)) return y;
-  const auto one = [](double v) { return special::lgamma(v); };
-  return select(negative, map_lanes(one, select(negative, x, V(1))), y);
+  V y = lgamma_positive<true>(select(negative, V(1) - x, x));
+  if (any(negative)) {
+    const V reflection = log_reflection(x), difference = reflection - y;
+    const Mask<double> far = (abs(reflection) + abs(y) <= raw_max(abs(difference), V(1)) * 4) &
+                             (x < -1e-290);  // pi x is no denormal
+    y = select(negative, difference, y);
+    const auto one = [](double v, double known) {
+      return std::isnan(known) ? special::lgamma(v) : known;
+    };
+    if (any(negative & !far)) y = map_lanes(one, x, select(negative & !far, V(kNaN), y));
+  }
+  return select(isinf(x), abs(x), y);
 }
 
 // 2^(p + p_low) and e^(p + p_low) where the result is normal. Less the multiple of 1/32, or of
@@ -989,5 +992,7 @@ TD_FN Vec<T> pow(Vec<T> x, Vec<T> y) {
 
 }  // namespace taeda::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
+
+#include "kernels/cpu/simd/simd_special-inl.h"
 
 #endif  // TAEDA_KERNELS_CPU_SIMD_MATH_INL_H_

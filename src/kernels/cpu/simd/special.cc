@@ -7,6 +7,8 @@
 #include <numbers>
 #include <optional>
 
+#include "kernels/cpu/simd/bessel_fits.h"
+
 namespace taeda::cpu::special {
 
 namespace {
@@ -295,43 +297,24 @@ double bessel_ie(int n, double x) {
   return sum / (std::sqrt(2 * kPi) * std::sqrt(x));  // 2 pi x may overflow
 }
 
-// Fits of I_0(x) e^-x and I_1(x) e^-x / x by powers of x / 2 - 1, to 4 and to 7e-9, and of sqrt(x)
-// I_n(x) e^-x by powers of 8 / x - 1, from there on and to 5e-10.
-constexpr double kI0Near[] = {0.3085083240591126,     -0.18647806944992618,  0.15768669710312985,
-                              -0.1288955157379093,    0.09416396976842392,   -0.060432813444742425,
-                              0.034136641950366746,   -0.01712643775301013,  0.007739817684091746,
-                              -0.0031421730070120635, 0.0011025777636795879, -0.0003773274527054919,
-                              0.0001629307321764548,  -4.67023478990704e-05};
-constexpr double kI1Near[] = {
-    0.1076346448493161,     -0.12203025634041516,   0.10420193998353788,    -0.07448812384020657,
-    0.04602970552436529,    -0.02501954605798131,   0.012111935775880689,   -0.005277943777824253,
-    0.0020941026220467895,  -0.0007574436225952315, 0.00024328952242240673, -7.534347743025756e-05,
-    2.8236429437621177e-05, -7.4879186603741e-06};
-constexpr double kI0Far[] = {
-    0.40568634220785865,    0.007349433652859453,   0.0007352665133720966,   0.00018500760777092614,
-    7.91782037884601e-05,   1.3384100158629782e-05, -3.767749435250821e-05,  -3.045118894895276e-05,
-    1.3896338493596939e-05, 2.0442795015738567e-05, -4.9710575883100755e-06, -8.847579889134936e-06,
-    1.0268002907296738e-06, 1.8116950481533614e-06};
-constexpr double kI1Far[] = {
-    0.37941226675288253,     -0.02048647140387552,   -0.0011257240667437599,
-    -0.00023486701009198192, -9.426534414528591e-05, -1.866401293703549e-05,
-    3.939093476506561e-05,   3.4505483031130545e-05, -1.3338880069675157e-05,
-    -2.2481497144121135e-05, 4.593420066822271e-06,  9.649728376280458e-06,
-    -9.431965626771502e-07,  -1.972049957672919e-06};
+using bessel_fits::kFloatI0Far;
+using bessel_fits::kFloatI0Near;
+using bessel_fits::kFloatI1Far;
+using bessel_fits::kFloatI1Near;
 
 }  // namespace
 
 double i0e(double x) { return bessel_ie(0, std::abs(x)); }
 float i0e(float x) {
   const double size = std::abs(static_cast<double>(x));
-  if (!(size > 4)) return static_cast<float>(polynomial(size / 2 - 1, kI0Near));
-  return static_cast<float>(polynomial(8 / size - 1, kI0Far) / std::sqrt(size));
+  if (!(size > 4)) return static_cast<float>(polynomial(size / 2 - 1, kFloatI0Near));
+  return static_cast<float>(polynomial(8 / size - 1, kFloatI0Far) / std::sqrt(size));
 }
 double i1e(double x) { return std::copysign(bessel_ie(1, std::abs(x)), x); }
 float i1e(float x) {
   const double value = static_cast<double>(x), size = std::abs(value);
-  if (!(size > 4)) return static_cast<float>(value * polynomial(size / 2 - 1, kI1Near));
-  const double far = polynomial(8 / size - 1, kI1Far) / std::sqrt(size);
+  if (!(size > 4)) return static_cast<float>(value * polynomial(size / 2 - 1, kFloatI1Near));
+  const double far = polynomial(8 / size - 1, kFloatI1Far) / std::sqrt(size);
   return static_cast<float>(std::copysign(far, value));
 }
 
