@@ -1,10 +1,12 @@
 // Element conversion between all pairs of dtypes, over dense arrays.
 #include <algorithm>
+#include <array>
 #include <complex>
 #include <type_traits>
 #include <utility>
 
 #include "kernels/cpu/pointwise/convert.h"
+#include "kernels/cpu/pointwise/convert_value.h"
 #include "kernels/cpu/pointwise/loop.h"
 
 // Vector code for whatever the baseline instruction set can convert by vectors.
@@ -14,53 +16,7 @@ namespace taeda::cpu {
 
 namespace {
 
-template <class T>
-inline constexpr bool kComplex = false;
-template <class T>
-inline constexpr bool kComplex<std::complex<T>> = true;
-
-// What a float outside an integer type's range becomes is undefined in C++; here it is what x86's
-// conversion gives (the smallest integer of the wider type), then truncated.
-template <class Wide, class T>
-[[gnu::always_inline]] inline Wide truncate(T x) {
-  constexpr T limit = -static_cast<T>(std::numeric_limits<Wide>::min());
-  return x >= -limit && x < limit ? static_cast<Wide>(x) : std::numeric_limits<Wide>::min();
-}
-
-template <class To, class From>
-[[gnu::always_inline]] inline To convert_value(From x) {
-  if constexpr (StoredFloat<From>) {
-    return convert_value<To>(static_cast<float>(x));
-  } else if constexpr (std::is_same_v<To, bool>) {
-    return x != From(0);
-  } else if constexpr (kComplex<To>) {
-    using R = typename To::value_type;
-    if constexpr (kComplex<From>)
-      return To(static_cast<R>(x.real()), static_cast<R>(x.imag()));
-    else
-      return To(static_cast<R>(x));
-  } else if constexpr (kComplex<From>) {
-    return convert_value<To>(x.real());
-  } else if constexpr (StoredFloat<To>) {
-    return To(static_cast<float>(x));
-  } else if constexpr (std::is_same_v<To, uint64_t> && std::is_floating_point_v<From>) {
-    constexpr From half = From(0x1p63);
-    return x >= half && x < 2 * half ? static_cast<To>(x) : static_cast<To>(truncate<int64_t>(x));
-  } else if constexpr (std::is_integral_v<To> && std::is_floating_point_v<From>) {
-    using Wide = std::conditional_t<std::is_signed_v<To> && sizeof(To) <= 4, int32_t, int64_t>;
-    return static_cast<To>(truncate<Wide>(x));
-  } else {
-    return static_cast<To>(x);
-  }
-}
-
-template <class To, class From>
-void convert(void* dst, const void* src, int64_t n) {
-  To* y = static_cast<To*>(dst);
-  const From* x = static_cast<const From*>(src);
-#pragma GCC ivdep
-  for (int64_t i = 0; i < n; i++) y[i] = convert_value<To>(x[i]);
-}
+using scalar::convert;
 
 template <class To>
 void convert_bool(void* dst, const void* src, int64_t n) {
@@ -74,6 +30,15 @@ void convert_bool(void* dst, const void* src, int64_t n) {
 template <class T>
 inline constexpr bool kIsBool = std::is_same_v<T, Bool>;
 
+// What convert_loop() does, and 16-bit floating types, whose way leads through float.
+template <class T>
+inline constexpr bool kIsInteger = std::is_integral_v<T>;  // Bool is none
+template <class T>
+inline constexpr bool kIsReduced = std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
+template <class From, class To>
+inline constexpr bool kElsewhere = kIsReduced<From> || kIsReduced<To> ||
+                                   (kIsInteger<From> && (kIsInteger<To> || kIsBool<To>));
+
 // From one arithmetic type to each.
 template <class From>
 struct Row {
@@ -82,7 +47,9 @@ struct Row {
 template <class From, class To>
 constexpr Conversion::Function function() {
   using Stored = std::conditional_t<kIsBool<To>, bool, To>;  // 0 or 1 is written
-  if constexpr (kIsBool<From>)
+  if constexpr (kElsewhere<From, To>)
+    return nullptr;
+  else if constexpr (kIsBool<From>)
     return convert_bool<Stored>;
   else
     return convert<Stored, From>;
@@ -96,6 +63,7 @@ constexpr Row<From> kRow = {{
 
 Conversion::Function between_arithmetic(DType to, DType from) {
   if (const Conversion::Function fast = convert_simd(to, from)) return fast;
+  if (const Conversion::Function loop = convert_loop(to, from)) return loop;
   switch (from) {
 #define TD_CASE(name, type, ...) \
   case DType::name:              \
@@ -109,12 +77,29 @@ Conversion::Function between_arithmetic(DType to, DType from) {
 
 // --- storage types: to and from the type that they are calculated in ---
 
+// Floats of 8 bits, by a table of all.
+template <class From>
+void decode(float* y, const From* x, int64_t n) {
+  static const auto table = [] {
+    std::array<float, 256> found;
+    for (int code = 0; code < 256; code++) {
+      From value;
+      value.bits = static_cast<uint8_t>(code);
+      found[static_cast<size_t>(code)] = static_cast<float>(value);
+    }
+    return found;
+  }();
+  for (int64_t i = 0; i < n; i++) y[i] = table[x[i].bits];
+}
+
 template <class To, class From>
 void convert_stored(void* dst, const void* src, int64_t n) {
   constexpr bool widens = std::is_same_v<From, ComplexHalf>;
   if constexpr (widens || std::is_same_v<To, ComplexHalf>) {  // twice as many halves
     constexpr DType half = DType::kFloat16, single = DType::kFloat32;
     between_arithmetic(widens ? single : half, widens ? half : single)(dst, src, 2 * n);
+  } else if constexpr (std::is_same_v<To, float> && requires { From::kSigned; }) {
+    decode(static_cast<float*>(dst), static_cast<const From*>(src), n);
   } else {
     convert<To, From>(dst, src, n);
   }
@@ -147,21 +132,34 @@ const Widened& widened(DType storage, DType other) {
 
 Conversion::Conversion(DType to, DType from) : source_bytes_(item_size(from)) {
   if (from == DType::kFloat4E2M1FNx2 || to == DType::kFloat4E2M1FNx2) Float4E2M1x2::refuse();
-  DType at = from, target = to;
-  const Widened *source = nullptr, *result = nullptr;
+  DType at = from;
+  const auto add_loop = [&] {
+    const Function loop = convert_loop(to, at);
+    if (loop) add(loop, item_size(to));
+    return loop != nullptr;
+  };
+  const auto step_to = [&](DType next) {
+    if (at != next) add(between_arithmetic(next, at), item_size(next));
+    at = next;
+  };
+  if (add_loop()) return;
   if (is_storage_type(from)) {
-    source = &widened(from, to);
-    at = source->compute;
-    add(source->widen, item_size(at));
+    const Widened& source = widened(from, to);
+    at = source.compute;
+    add(source.widen, item_size(at));
+  } else if (is_reduced_floating(from)) {
+    step_to(DType::kFloat32);
   }
-  if (is_storage_type(to)) {
-    result = &widened(to, from);
-    target = result->compute;
+  if (at == to || (at != from && add_loop())) return;
+  if (!is_storage_type(to)) {
+    if (is_reduced_floating(to)) step_to(DType::kFloat32);
+    step_to(to);
+    return;
   }
-  if (at != target) add(between_arithmetic(target, at), item_size(target));
-  if (!result) return;
-  const Function fast = convert_simd(to, target);
-  add(fast ? fast : result->narrow, item_size(to));
+  const Widened& result = widened(to, from);
+  step_to(result.compute);
+  const Function fast = convert_simd(to, at);
+  add(fast ? fast : result.narrow, item_size(to));
 }
 
 void Conversion::run_in_blocks(void* dst, const void* src, int64_t n) const {
