@@ -145,3 +145,37 @@ def test_reflector_errors():
         taeda.ormqr(taeda.ones(3, 2), taeda.ones(2), taeda.ones(4, 3))
     with pytest.raises(NotImplementedError, match="geqrf"):
         taeda.geqrf(taeda.ones(3, 3, dtype=taeda.int64))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("sizes", [(1, 1), (5, 3), (3, 5), (16, 16), (17, 32), (128, 7), (129, 9)])
+@pytest.mark.parametrize("scale", [1.0, 1e-30, 1e30])
+def test_qr_of_small_matrices_of_any_magnitude(sizes, dtype, scale):
+    x = np.random.default_rng(0).standard_normal((3, *sizes)).astype(dtype)
+    x[1, :, -1] = x[1, :, 0]  # of lower rank
+    x[2, 1:] = 0
+    x *= x.dtype.type(scale)
+    for mode in ("reduced", "complete"):
+        q, r = (t.numpy() for t in taeda.linalg.qr(taeda.from_numpy(x), mode=mode))
+        eps = np.finfo(dtype).eps * 20 * max(sizes)
+        np.testing.assert_allclose(q @ r / x.dtype.type(scale), x / x.dtype.type(scale), atol=eps)
+        products = q.transpose(0, 2, 1) @ q
+        np.testing.assert_allclose(
+            products, np.broadcast_to(np.eye(q.shape[2]), products.shape), atol=eps
+        )
+        np.testing.assert_array_equal(r, np.triu(r))
+
+
+def test_qr_of_small_matrices_has_lapacks_signs():
+    x = np.random.default_rng(0).standard_normal((12, 7))
+    q, r = (t.numpy() for t in taeda.linalg.qr(taeda.from_numpy(x)))
+    expected_q, expected_r = np.linalg.qr(x)
+    np.testing.assert_allclose(q, expected_q, atol=1e-14)
+    np.testing.assert_allclose(r, expected_r, atol=1e-13)
+
+
+def test_qr_of_small_matrices_spreads_nan():
+    x = taeda.eye(4)
+    x[2, 1] = float("nan")
+    q, r = taeda.linalg.qr(x)
+    assert taeda.isnan(q).any() and taeda.isnan(r[1, 1])

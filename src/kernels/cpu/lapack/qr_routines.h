@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/cpu/lapack/lapack.h"
+#include "kernels/cpu/lapack/small_qr.h"
 
 namespace taeda::cpu {
 
@@ -28,7 +29,14 @@ struct QrRoutines {
     lapack_call<T>(cost, [=] { return f(workspace.data(), kUnblocked * kUnblocked); });
   }
 
+  // Few columns, and no more rows than stay in the first cache with them.
+  static constexpr bool is_small(int rows, int columns) {
+    return !kComplexLapack<T> && columns <= kUnblocked && rows <= 4 * kUnblocked;
+  }
+
   void factor(const ColumnMajor<T>& a, int rows, int columns, const Scratch<T>& tau) const {
+    if constexpr (!kComplexLapack<T>)
+      if (is_small(rows, columns)) return small_qr_factor(a.data(), rows, columns, tau.data());
     call({2.0 * rows * columns * std::min(rows, columns), a.numel()}, columns,
          [=, f = geqrf, lda = a.rows()](T* work, int length) {
            int info = 0;
@@ -38,6 +46,9 @@ struct QrRoutines {
   }
   void form_q(const ColumnMajor<T>& a, int rows, int columns, int reflectors,
               const Scratch<T>& tau) const {
+    if constexpr (!kComplexLapack<T>)
+      if (is_small(rows, columns))
+        return small_qr_generate(a.data(), rows, columns, reflectors, tau.data());
     call({2.0 * rows * columns * reflectors, a.numel()}, columns,
          [=, f = generate, lda = a.rows()](T* work, int length) {
            int info = 0;
