@@ -5,7 +5,11 @@
 #include "core/layout.h"
 #include "op/_unsafe_view.h"
 #include "op/alias.h"
+#include "op/as_strided.h"
+#include "op/broadcast_tensors.h"
 #include "op/clone.h"
+#include "op/copy_.h"
+#include "op/stack.h"
 #include "op/view.h"
 #include "ops/allocate.h"
 #include "ops/contract.h"
@@ -304,6 +308,23 @@ Tensor view_as_complex(const Tensor& self) {
   impl->keys = impl->keys | (self.impl()->keys & kMathBits);
   impl->set_layout(sizes, strides, self.storage_offset() / 2);
   return Tensor(std::move(impl));
+}
+
+// A first part without gaps, row by row or not, says how the result lies; both are then joined as
+// vectors.
+Tensor complex(const Tensor& real, const Tensor& imag) {
+  const bool leads = real.sizes() == imag.sizes() && !real.is_contiguous() &&
+                     is_dense_layout(real.sizes(), real.strides());
+  if (!leads) return view_as_complex(op::stack(op::broadcast_tensors(TensorList{real, imag}), -1));
+  const auto vector = [&](const Tensor& t) {
+    if (t.strides() == real.strides())
+      return op::as_strided(t, {t.numel()}, {1}, t.storage_offset());
+    const Tensor alike = empty_like_tensor(real, real.dtype());
+    op::copy_(alike, t, false);
+    return op::as_strided(alike, {t.numel()}, {1}, 0);
+  };
+  const Tensor joined = view_as_complex(op::stack(TensorList{vector(real), vector(imag)}, -1));
+  return alias_tensor(joined, real.sizes(), real.strides(), 0);
 }
 
 }  // namespace taeda::impl

@@ -265,3 +265,35 @@ def test_derivatives_of_logcumsumexp_do_not_read_a_rounded_result(dtype):
     assert gx == pytest.approx(expected, rel=0.02)
     _, tangent = taeda.func.jvp(lambda t: t.logcumsumexp(0), (ours.detach(),), (ours * 0 + 1,))
     assert tangent.tolist() == pytest.approx([1.0] * 5, rel=0.02)
+
+
+def test_complex_numbers_from_their_parts_are_new_memory_laid_out_as_pytorchs():
+    torch = pytest.importorskip("torch")
+    for framework in (taeda, torch):
+        a, b = framework.arange(12.0).view(3, 4), framework.ones(3, 4)
+        for parts, strides in (
+            ((a, b), (4, 1)),
+            ((a.t(), b.t()), (1, 4)),
+            ((a.t(), b.view(4, 3)), (1, 4)),
+            ((a[:, ::2], b[:, ::2]), (2, 1)),
+            ((a[:, :1], b), (4, 1)),
+        ):
+            z = framework.complex(*parts)
+            assert z.stride() == strides and z.storage_offset() == 0
+            assert not z._is_view() and z._base is None
+            assert z.real.tolist() == (parts[0] + 0 * parts[1]).tolist()
+            assert z.imag.tolist() == (parts[1] + 0 * parts[0]).tolist()
+
+
+def test_complex_numbers_have_gradients_by_both_parts():
+    real = taeda.tensor([[1.0], [2.0]], requires_grad=True)
+    imag = taeda.tensor([3.0, 4.0, 5.0], requires_grad=True)
+    z = taeda.complex(real, imag)
+    assert type(z.grad_fn).__name__ == "ComplexBackward0"
+    (z * taeda.tensor([1 + 2j, 3j, 1])).real.sum().backward()
+    assert real.grad.tolist() == [[2.0], [2.0]]
+    assert imag.grad.tolist() == [-4.0, -6.0, 0.0]
+    _, tangent = taeda.func.jvp(taeda.complex, (real, imag), (real * 2, imag * 3))
+    assert tangent.tolist() == taeda.complex(real * 2, imag * 3).tolist()
+    batched = taeda.vmap(taeda.complex, in_dims=(0, None))(real, imag)
+    assert batched.tolist() == z.tolist()
