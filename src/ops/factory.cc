@@ -306,7 +306,53 @@ Tensor triu_indices(int64_t row, int64_t col, int64_t offset, const TensorOption
 
 namespace {
 
-// value(x) for x = k / n, k = 0 .. n: all of them, or, for a periodic window, without the last.
+constexpr double kTwoPi = 2 * std::numbers::pi;
+
+// cos(2 pi k / n) for one k after the other; of many, by the addition theorem from those of k
+// below 64 and of multiples of 64.
+class Cosines {
+ public:
+  Cosines(double n, int64_t count) : unit_(kTwoPi / n), direct_(count < 4 * kStep) {
+    for (int64_t k = 0; k < kStep && !direct_; k++) near_[k] = at(k);
+  }
+  double operator()(int64_t k) {
+    if (direct_) return std::cos(unit_ * static_cast<double>(k));
+    if (k % kStep == 0) start_ = at(k);
+    const Point& step = near_[k % kStep];
+    return start_.cosine * step.cosine - start_.sine * step.sine;
+  }
+
+ private:
+  static constexpr int64_t kStep = 64;
+  struct Point {
+    double cosine, sine;
+  };
+  Point at(int64_t k) const {
+    const double angle = unit_ * static_cast<double>(k);
+    return {std::cos(angle), std::sin(angle)};
+  }
+
+  const double unit_;
+  const bool direct_;
+  Point near_[kStep], start_{1, 0};
+};
+
+// I_0(x) e^-x for x >= 0: the power series, whose terms are positive, or from 20 on the asymptotic
+// one [Abramowitz & Stegun 9.6.10, 9.7.1].
+double scaled_i0(double x) {
+  constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
+  double term = 1, sum = 1;
+  if (x < 20) {
+    for (double k = 1; term > sum * kEpsilon; k++) sum += term *= x * x / (4 * k * k);
+    return sum * std::exp(-x);
+  }
+  for (double k = 1; k < 40 && term > kEpsilon; k++)
+    sum += term *= (2 * k - 1) * (2 * k - 1) / (8 * x * k);
+  return sum / std::sqrt(kTwoPi * x);
+}
+
+// value(x, cosine) for x = k / n, k = 0 .. n: all of them, or, for a periodic window, without the
+// last; cosine() is cos(2 pi x).
 template <class F>
 Tensor window(std::string_view name, int64_t length, bool periodic, const TensorOptions& options,
               const F& value) {
@@ -319,38 +365,40 @@ Tensor window(std::string_view name, int64_t length, bool periodic, const Tensor
       written_on_host({length}, DType::kFloat64, device_or_cpu(options), [&](const Tensor& t) {
         auto* data = t.data<double>();
         const auto last = static_cast<double>(periodic ? length : length - 1);
+        Cosines cosines(last, length);
         for (int64_t k = 0; k < length; k++)
-          data[k] = length == 1 ? 1.0 : value(static_cast<double>(k) / last);
+          data[k] =
+              length == 1 ? 1.0 : value(static_cast<double>(k) / last, [&] { return cosines(k); });
       });
   return finished(op::to_dtype(wide, dtype, false, std::nullopt), options);
 }
-
-constexpr double kTwoPi = 2 * std::numbers::pi;
 
 }  // namespace
 
 Tensor hamming_window(int64_t length, bool periodic, double alpha, double beta,
                       const TensorOptions& options) {
   return window("hamming_window", length, periodic, options,
-                [&](double x) { return alpha - beta * std::cos(kTwoPi * x); });
+                [&](double, const auto& cosine) { return alpha - beta * cosine(); });
 }
 Tensor hann_window(int64_t length, bool periodic, const TensorOptions& options) {
   return window("hann_window", length, periodic, options,
-                [](double x) { return 0.5 - 0.5 * std::cos(kTwoPi * x); });
+                [](double, const auto& cosine) { return 0.5 - 0.5 * cosine(); });
 }
 Tensor blackman_window(int64_t length, bool periodic, const TensorOptions& options) {
-  return window("blackman_window", length, periodic, options, [](double x) {
-    return 0.42 - 0.5 * std::cos(kTwoPi * x) + 0.08 * std::cos(2 * kTwoPi * x);
+  return window("blackman_window", length, periodic, options, [](double, const auto& cosine) {
+    const double c = cosine();  // cos(2a) = 2 cos(a)^2 - 1
+    return 0.34 - 0.5 * c + 0.16 * c * c;
   });
 }
 Tensor bartlett_window(int64_t length, bool periodic, const TensorOptions& options) {
   return window("bartlett_window", length, periodic, options,
-                [](double x) { return 1 - std::abs(2 * x - 1); });
+                [](double x, const auto&) { return 1 - std::abs(2 * x - 1); });
 }
 Tensor kaiser_window(int64_t length, bool periodic, double beta, const TensorOptions& options) {
-  return window("kaiser_window", length, periodic, options, [&](double x) {
-    const double inside = std::sqrt(std::max(0.0, 1 - (2 * x - 1) * (2 * x - 1)));
-    return std::cyl_bessel_i(0.0, std::abs(beta) * inside) / std::cyl_bessel_i(0.0, std::abs(beta));
+  const double size = std::abs(beta), largest = scaled_i0(size);
+  return window("kaiser_window", length, periodic, options, [&](double x, const auto&) {
+    const double inside = size * std::sqrt(std::max(0.0, 1 - (2 * x - 1) * (2 * x - 1)));
+    return scaled_i0(inside) / largest * std::exp(inside - size);
   });
 }
 
