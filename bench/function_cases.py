@@ -68,6 +68,7 @@ for size, count in ((512, 0), (16, 256)):
 for size, count in ((256, 0), (16, 64)):
     decomposition("eigh", size, lambda torch, a: torch.linalg.eigh(a), count)
     decomposition("svd", size, lambda torch, a: torch.linalg.svd(a, False), count)
+decomposition("lstsq", 128, lambda torch, a: torch.linalg.lstsq(a, a))
 decomposition(
     "solve_triangular", 512, lambda torch, a: torch.linalg.solve_triangular(a, a, upper=True)
 )
@@ -88,6 +89,13 @@ for function in (
         None,
         lambda torch, x, name=function: getattr(torch.special, name)(x),
         of=lambda torch: torch.rand(MEGA >> 2) * 0.9 + 0.05,
+    )
+for function in ("airy_ai", "bessel_j1", "i0e", "modified_bessel_k0", "ndtri"):
+    unary(
+        f"special.{function} of {MEGA >> 4} doubles",
+        None,
+        lambda torch, x, name=function: getattr(torch.special, name)(x),
+        of=lambda torch: torch.rand(MEGA >> 4, dtype=torch.float64) * 0.9 + 0.05,
     )
 unary(
     f"special.zeta of {MEGA >> 2}",
@@ -113,6 +121,13 @@ def window(name: str, **options: Any) -> None:
 
 for shape in ("bartlett", "blackman", "cosine", "hann", "kaiser", "nuttall"):
     window(shape)
+for shape in ("hann", "kaiser"):
+    unary(
+        f"windows: {shape}_window(400)",
+        None,
+        lambda torch, n, name=shape: getattr(torch, f"{name}_window")(n),
+        of=lambda torch: 400,
+    )
 window("gaussian", std=7.0)
 window("general_hamming", alpha=0.54)
 
@@ -197,10 +212,17 @@ for listed, call in {
         of=lambda torch: [torch.rand(4096) + 0.5 for _ in range(100)],
     )
 
-for narrow in ("float8_e4m3fn", "float8_e5m2", "uint16"):
+for wide, narrow in (
+    ("float", "float8_e4m3fn"),
+    ("float", "float8_e5m2"),
+    ("float", "uint16"),
+    ("uint16", "float"),
+    ("uint32", "uint8"),
+    ("int32", "bfloat16"),
+):
     unary(
-        f"float to {narrow}",
+        f"{wide} to {narrow}",
         None,
         lambda torch, x, dtype=narrow: x.to(getattr(torch, dtype)),
-        of=lambda torch: torch.rand(1024, 1024) * 100,
+        of=lambda torch, dtype=wide: (torch.rand(1024, 1024) * 100).to(getattr(torch, dtype)),
     )
