@@ -1,5 +1,7 @@
 """Bessel and Airy functions, against SciPy; their edges against PyTorch."""
 
+import os
+
 import numpy as np
 import pytest
 
@@ -116,4 +118,7 @@ def test_doubles_are_off_by_little_more_than_their_roundings(name):
     scale = np.maximum(np.abs(truth), 0.2) if waves and name != "spherical" else np.abs(truth)
     if name == "airy_ai":
         scale = np.where(x > 0, np.abs(truth), scale)
-    assert (np.abs(ours - truth) / scale).max() < 2e-15
+    # Without fused multiply-add sums are rounded once more, and Ai's angle is not in two parts.
+    unfused = os.environ.get("TAEDA_CPU") == "baseline"
+    limit = 1e-13 if unfused and name == "airy_ai" else 5e-15 if unfused else 2e-15
+    assert (np.abs(ours - truth) / scale).max() < limit
