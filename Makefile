@@ -113,7 +113,7 @@ suites: build ## run libraries' own test suites beside PyTorch; writes docs/suit
 	@$(PY) bench/compare_suites.py
 
 cuda-tsan: build ## kernels whose threads work together, on the CPU, under the thread sanitizer
-	@ninja -C $(BUILD) -j $(JOBS) taeda_emulator_races
+	@ninja -C $(BUILD) -j $(JOBS) taeda_emulator_races taeda_emulator_tsan
 	@PYTHONPATH=$(BUILD)/python $(PY) -m pytest -q tests/device/test_emulator.py
 
 wheel: $(READY) $(KERNELS) ## build dist/taeda-*.whl and try it in an empty virtual environment

@@ -31,7 +31,7 @@ set(together bags compact dropout fft grid index indexing loss multinomial norm 
   search softmax sort)
 list(TRANSFORM together REPLACE "(.+)" "${TAEDA_CUDA_UNITS}/\\1.cu")
 set(copies ${emulated_kernels})
-list(FILTER copies INCLUDE REGEX "/(copy|arithmetic|comparison|logical|selection)_(float|integer)_")
+list(FILTER copies INCLUDE REGEX "/(copy_|arithmetic_double_|(arithmetic|comparison|logical|selection)_(float|integer)_)")
 add_library(taeda_emulator_scheduler OBJECT EXCLUDE_FROM_ALL ${emulator_core})
 taeda_runs_kernels(taeda_emulator_scheduler)
 target_compile_definitions(taeda_emulator_scheduler PRIVATE TD_TSAN)

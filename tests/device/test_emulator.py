@@ -1,14 +1,21 @@
 """The emulator of CUDA kernels under sanitizers: they name who reads beyond an array, and who reads
 what another thread of the block writes without a barrier between them."""
 
+import json
 import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 import taeda
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+
+from run_tests import sanitizer_libraries  # noqa: E402
 
 BUILD = Path(taeda._C.__file__).parents[2]
 PLANTED = Path(__file__).parent / "emulator" / "races" / "planted.cc"
@@ -63,3 +70,29 @@ def test_threads_that_nothing_orders_are_named_and_nobody_else(kernel):
             assert place, report
             named.add(int(place[1]))
     assert named == marked_lines(kernel), done.stderr
+
+
+# By kernels of cmake/emulator.cmake's taeda_emulator_tsan.
+TOGETHER = "sum softmax layer_norm cumsum logcumsumexp sort topk mode nonzero _fft_c2c max_pool2d"
+SUPPRESSIONS = ROOT / "tools" / "tsan_kernels.supp"
+
+
+def test_operators_whose_threads_work_together_have_no_races(tmp_path):
+    """Their samples, in a Python that has loaded the thread sanitizer (make cuda-tsan)."""
+    if not (BUILD / "lib" / "libtaeda_emulator_tsan.so").exists():
+        pytest.skip("libtaeda_emulator_tsan.so was not built (ninja taeda_emulator_tsan)")
+    out = tmp_path / "rows.jsonl"
+    env = dict(os.environ, TAEDA_CUDA="sim", TAEDA_EMULATOR="libtaeda_emulator_tsan.so")
+    env |= {"LD_PRELOAD": sanitizer_libraries("thread")}
+    options = "history_size=7:detect_deadlocks=0:print_suppressions=0"
+    env |= {"TSAN_OPTIONS": f"{options}:suppressions={SUPPRESSIONS}"}
+    only = f"^({TOGETHER.replace(' ', '|')})$"
+    command = [sys.executable, "-W", "ignore", "-m", "tests.gpu.part", "parity", "--simulated"]
+    done = subprocess.run(
+        [*command, "--only", only, "--out", out], cwd=ROOT, env=env, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    rows = [json.loads(line) for line in out.read_text().splitlines()]
+    kernels = rows.pop()["kernels"]
+    wrong = [row for row in rows if row["outcome"] != "passed"]
+    assert not wrong and len(rows) > len(TOGETHER.split()) and len(kernels) > 20
