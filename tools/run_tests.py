@@ -36,7 +36,9 @@ SIMULATED = (
     "--device=cuda"
 ).split()
 # What runs once more with TAEDA_CPU=baseline: kernels whose tiles and panels follow the vectors.
-BASELINE_CPP = "Gemm.*:Convolution.*:Loop.*:Copy.*:Reduce.*:Softmax.*:Sort.*:Scan.*:Random.*:FusedStep*"
+BASELINE_CPP = (
+    "Gemm.*:Convolution.*:Loop.*:Copy.*:Reduce.*:Softmax.*:Sort.*:Scan.*:Random.*:FusedStep*"
+)
 BASELINE = "tests/ops/test_conv.py tests/ops/test_lapack_blocks.py tests/ops/test_pool.py".split()
 BASELINE_ENVIRONMENT = {"TAEDA_CPU": "baseline"}
 # What runs with kernels for CUDA that are built with the sanitizers, in an ordinary build.
