@@ -111,6 +111,7 @@ inline double airy_ai(double x, double precision) {
   if (!std::isfinite(x)) return kNaN;
   if (x > -3 && x < 2.2) return airy_series(x);
   const double size = std::abs(x), at = 2. / 3 * size * std::sqrt(size);
+  if (x > 0 && at > 800) return 0;
   const double scale = std::sqrt(size / (6 * kPi * at));
   if (x > 0) return scale * std::exp(-at) / steed_fraction(1. / 3, at, precision).sum;
   const std::complex<double> turned =

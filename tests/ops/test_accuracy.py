@@ -164,7 +164,94 @@ def check(name: str, kind: str, got: Any, want: Any, x: Any) -> float:
 
 
 def test_every_function_has_a_bound() -> None:
-    assert set(ELEMENTARY) | set(SPECIAL) | set(PAIRS) == set(BOUNDS)
+    assert set(ELEMENTARY) | set(SPECIAL) | set(PAIRS) | set(BY_SERIES) == set(BOUNDS)
+
+
+# What is computed by series, on intervals. SciPy's serve as the truth for floats, mpmath's with 40
+# digits for doubles.
+BY_SERIES: dict[str, tuple[Callable[[Any], Any], str, float, float]] = {
+    "i0": (special.i0, "besseli(0, x)", -80, 80),
+    "i1": (special.i1, "besseli(1, x)", -80, 80),
+    "i0e": (special.i0e, "besseli(0, x) * exp(-abs(x))", -1000, 1000),
+    "i1e": (special.i1e, "besseli(1, x) * exp(-abs(x))", -1000, 1000),
+    "modified_bessel_k0": (special.k0, "besselk(0, x)", 1e-3, 80),
+    "modified_bessel_k1": (special.k1, "besselk(1, x)", 1e-3, 80),
+    "scaled_modified_bessel_k0": (special.k0e, "besselk(0, x) * exp(x)", 1e-3, 80),
+    "scaled_modified_bessel_k1": (special.k1e, "besselk(1, x) * exp(x)", 1e-3, 80),
+    "erfcx": (special.erfcx, "exp(x**2) * erfc(x)", -9, 200),
+    "ndtri": (special.ndtri, "-sqrt(2) * erfinv(1 - 2 * x)", 0.01, 0.99),
+}
+
+
+def spread(low: float, high: float, count: int) -> Any:
+    """Numbers between these bounds, half of them within a few units of zero."""
+    random = np.random.default_rng(0)
+    near = random.uniform(max(low, -4), min(high, 4), count // 2)
+    return np.concatenate([random.uniform(low, high, count // 2), near])
+
+
+def by_mpmath(text: str, x: Any) -> Any:
+    """The expression at each x, as long doubles."""
+    mp = pytest.importorskip("mpmath")
+    scope = {name: getattr(mp, name) for name in dir(mp)}
+    with mp.workdps(40):
+        exact = [eval(text, scope, {"x": mp.mpf(float(v))}) for v in x]
+        parts = [(float(v), float(v - mp.mpf(float(v)))) for v in exact]
+    return np.array([np.longdouble(high) + np.longdouble(low) for high, low in parts])
+
+
+@pytest.mark.parametrize("name", BY_SERIES)
+def test_series_of_floats(name: str) -> None:
+    truth, _, low, high = BY_SERIES[name]
+    x = np.float32(spread(low, high, 40_000))
+    got = function(name)(torch.from_numpy(x)).numpy()
+    check(name, "float", got, truth(x.astype(np.float64)), x)
+
+
+@pytest.mark.skipif(np.finfo(np.longdouble).nmant < 63, reason="needs a longer double")
+@pytest.mark.parametrize("name", BY_SERIES)
+def test_series_of_doubles(name: str) -> None:
+    _, text, low, high = BY_SERIES[name]
+    x = spread(low, high, 300)
+    got = function(name)(torch.from_numpy(x)).numpy()
+    check(name, "double", got, by_mpmath(text, x), x)
+
+
+def off_by(name: str, text: str, x: Any) -> Any:
+    """By how many ulp of the true value a function of doubles is off."""
+    got = function(name)(torch.from_numpy(x)).numpy()
+    want = by_mpmath(text, x)
+    return np.abs(got - want) / np.spacing(np.abs(want.astype(x.dtype)))
+
+
+def test_the_normal_distribution_in_double() -> None:
+    x = spread(-30, 8, 300)
+    assert (off_by("ndtr", "erfc(-x / sqrt(2)) / 2", x) <= 6 + 2 * x**2).all()
+    text = "log(erfc(-x / sqrt(2)) / 2) if x < 0 else log1p(-erfc(x / sqrt(2)) / 2)"
+    assert (off_by("log_ndtr", text, x) <= 6 + 2 * x**2).all()
+
+
+def test_airy_function_in_double() -> None:
+    x = spread(-3, 10, 300)
+    assert (off_by("airy_ai", "airyai(x)", x) <= 400).all()
+    x = np.linspace(10, 100, 100)
+    assert (off_by("airy_ai", "airyai(x)", x) <= 16 + 2 * x**1.5).all()
+    x = -np.geomspace(3, 1e4, 100)
+    off = np.abs(function("airy_ai")(torch.from_numpy(x)).numpy() - by_mpmath("airyai(x)", x))
+    assert (off <= 2.3e-16 * np.abs(x) ** 1.25 + 1e-15).all()
+
+
+def test_special_functions_of_extreme_arguments() -> None:
+    """Values from mpmath 1.3, with 50 digits."""
+    p = torch.tensor([1e-320, 5e-324, 1e-305, 0.4999, 0.5 + 2**-30], dtype=torch.float64)
+    want = [-38.26912534303265, -38.46740561714435, -37.3563460930671]
+    want += [-0.00025066283008807492, 2.334479498333298e-09]
+    assert torch.special.ndtri(p).tolist() == pytest.approx(want, rel=2e-15)
+    assert torch.special.airy_ai(torch.tensor([1e300], dtype=torch.float64)).item() == 0
+    a = torch.tensor([1e-20, 1e-30, 1e-5], dtype=torch.float64)
+    q = torch.igammac(a, torch.tensor([1e-310, 1e-30, 1e-310], dtype=torch.float64)).tolist()
+    want = [7.132241631632526e-18, 6.850033712491984e-29, 0.007106867638463068]
+    assert q == pytest.approx(want, rel=1e-14)
 
 
 def error_of_floats(name: str, x: Any) -> float:

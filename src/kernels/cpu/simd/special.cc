@@ -145,8 +145,10 @@ double igammac_small(double a, double x) {
     term *= -x / n;
     sum += term / (a + n);
   }
-  constexpr double kEuler = 0.57721566490153286;
-  const double lgamma1p = a < 1e-6 ? a * (a * (kPi * kPi / 12) - kEuler) : std::lgamma(a + 1);
+  constexpr double kEuler = 0.57721566490153286, kZeta3 = 1.2020569031595943;
+  const double series =
+      a * (a * (kPi * kPi / 12 - a * (kZeta3 / 3 - a * (kPi * kPi * kPi * kPi / 360))) - kEuler);
+  const double lgamma1p = a < 1e-4 ? series : std::lgamma(a + 1);
   const double log_power = a * std::log(x) - lgamma1p;
   return -std::expm1(log_power) - std::exp(log_power) * a * sum;
 }
@@ -176,13 +178,14 @@ constexpr double kUniform = 1e6;  // the other methods take some sqrt(a) steps
 double igammac(double a, double x, double precision) {
   if (const auto value = igamma_at_edge(a, x)) return 1 - *value;
   if (a > kUniform) return igammac_uniform(a, x);
-  if (x < a) return 1 - igamma_series(a, x, precision);
+  if (x < a && a > 0.1) return 1 - igamma_series(a, x, precision);
   return x > 1.1 ? igammac_fraction(a, x, precision) : igammac_small(a, x);
 }
 double igamma(double a, double x, double precision) {
   if (const auto value = igamma_at_edge(a, x)) return *value;
   if (a > kUniform) return 1 - igammac_uniform(a, x);
-  return x <= 1 || x <= a ? igamma_series(a, x, precision) : 1 - igammac(a, x, precision);
+  const bool near = x <= 1 || x <= a;
+  return near ? std::min(1.0, igamma_series(a, x, precision)) : 1 - igammac(a, x, precision);
 }
 
 }  // namespace
@@ -200,10 +203,10 @@ float igammac(float a, float x) {
 
 double erfcx(double x) {
   if (std::isnan(x)) return x;
-  if (x < 0) return 2 * std::exp(x * x) - erfcx(-x);
   if (x < 10) {  // the exponent in two parts: its rounding error counts
-    const double square = x * x;
-    return std::exp(square) * (1 + std::fma(x, x, -square)) * std::erfc(x);
+    const double square = x * x, power = std::exp(square);
+    if (std::isinf(power)) return power;
+    return power * (1 + std::fma(x, x, -square)) * std::erfc(x);
   }
   // The asymptotic series [A&S 7.1.23].
   const double r = 1 / (2 * x * x);
@@ -214,7 +217,8 @@ double erfcx(double x) {
 float erfcx(float x) { return static_cast<float>(erfcx(static_cast<double>(x))); }
 
 // A rational guess [A&S 26.2.23], good to 4.5e-4, and two of Halley's steps, each of which triples
-// the digits.
+// the digits; near 1/2 toward erf = 2 p - 1, which does not cancel. Where the density is subnormal
+// they are Newton's toward log p.
 double ndtri(double p) {
   if (!(p >= 0 && p <= 1)) return kNaN;
   if (p == 0) return -kInf;
@@ -225,8 +229,14 @@ double ndtri(double p) {
   double x = (2.515517 + t * (0.802853 + t * 0.010328)) /
                  (1 + t * (1.432788 + t * (0.189269 + t * 0.001308))) -
              t;
+  for (int i = 0; p < 1e-300 && i < 3; i++) {
+    const double tail = erfcx(-x / std::numbers::sqrt2);  // 2 e^(x^2 / 2) times the probability
+    x -= (std::log(tail / 2) - x * x / 2 - std::log(p)) * tail * std::sqrt(kPi / 2);
+  }
+  if (p < 1e-300) return x;
   for (int i = 0; i < 2; i++) {
-    const double error = 0.5 * std::erfc(-x / std::numbers::sqrt2) - p;
+    const double at = x / std::numbers::sqrt2;
+    const double error = p > 0.2 ? 0.5 * std::erf(at) - (p - 0.5) : 0.5 * std::erfc(-at) - p;
     const double u = error * std::sqrt(2 * kPi) * std::exp(x * x / 2);
     x -= u / (1 + x * u / 2);
   }
