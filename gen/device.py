@@ -54,8 +54,8 @@ def _hand_written_body(op: Op, table: Table) -> list[str]:
 def _pointwise_body(op: Op, table: Table) -> list[str]:
     inputs = ", ".join(f"&{a.name}" for a in op.sig.tensor_args)
     promote = f"pointwise::Promote::{enumerator(op.promote)}"
-    same_out = ", true" if op.out_dtype == "same" else ""
-    info = f'"{op.name}", {op.type_mask}, {promote}{same_out}'
+    layout = "".join(f", pointwise::Layout::{enumerator(s)}" for s in op.strides.values())
+    info = f'"{op.name}", {op.type_mask}, {promote}{", true" * (op.out_dtype == "same")}{layout}'
     lines = [f"static constexpr pointwise::Info info{{{info}}};"]
     lines.append(f"const Tensor* const inputs[] = {{{inputs}}};")
     if op.params:

@@ -135,7 +135,7 @@ class Op:
     contiguous: list[str] = key([])  # tensor arguments that the kernel wants row-major
     matrices: list[str] = key([])  # those it takes row- or column-major, the batch without gaps
     column_major: list[str] = key([])  # results whose matrices are, as LAPACK's routines leave them
-    strides: dict[str, str] = key({})  # of those results of a kernel that are laid out otherwise
+    strides: dict[str, str] = key({})  # of results laid out otherwise; of pointwise ones a Layout
     # how out= may overlap arguments: 'exact', as one of them but not in part; 'none', not at all
     overlap: str = key("", ("", "exact", "none"))
     out_dtype: str = key("", OUT_DTYPES)  # the dtype that out= may have

@@ -215,12 +215,71 @@ bool none_defined(TensorSpan indices) {
   return std::none_of(indices.begin(), indices.end(), [](const Tensor& t) { return t.defined(); });
 }
 
+// The dimensions of the result, outermost first, in the order that those of self have in memory;
+// the one of the indices, which self does not have, stays where it can. Nothing for row-major order
+// and for index tensors of several dimensions.
+DimVector order_in_memory(const Prepared& p) {
+  if (p.self.is_contiguous() || p.positions.size() != 1) return {};
+  const auto n = static_cast<int64_t>(p.result.size());
+  const auto stride = [&](int64_t d) {
+    if (d == p.first) return int64_t{0};
+    return p.self.strides()[static_cast<size_t>(d < p.first ? d : d + p.count() - 1)];
+  };
+  // 1: a belongs outside b, -1: inside, 0: either
+  const auto is_outside = [&](int64_t a, int64_t b) {
+    const int64_t s = stride(a), t = stride(b);
+    if (s == 0 || t == 0) return 0;
+    if (s != t) return s > t ? 1 : -1;
+    return p.result[static_cast<size_t>(a)] > p.result[static_cast<size_t>(b)] ? 1 : 0;
+  };
+  DimVector inner;  // innermost first
+  for (int64_t d = n; d-- > 0;) {
+    inner.push_back(d);
+    for (size_t at = inner.size() - 1, i = at; i-- > 0;) {
+      const int outside = is_outside(inner[i], inner[at]);
+      if (outside < 0) break;
+      if (outside == 0) continue;
+      std::swap(inner[i], inner[at]);
+      at = i;
+    }
+  }
+  DimVector order(inner);
+  std::reverse(order.begin(), order.end());
+  return std::ranges::is_sorted(order) ? DimVector() : order;
+}
+
+// index_read with both sides' dimensions in this order, in which the result is dense.
+Tensor read_in_order(const Prepared& p, const DimVector& order) {
+  DimVector self_order, sizes, strides(p.result.size());
+  int64_t first = 0, numel = 1;
+  for (const int64_t d : order) {
+    sizes.push_back(p.result[static_cast<size_t>(d)]);
+    if (d == p.first) {
+      first = static_cast<int64_t>(self_order.size());
+      for (int64_t i = 0; i < p.count(); i++) self_order.push_back(d + i);
+    } else {
+      self_order.push_back(d < p.first ? d : d + p.count() - 1);
+    }
+  }
+  for (size_t i = order.size(); i-- > 0; numel *= std::max<int64_t>(1, sizes[i]))
+    strides[static_cast<size_t>(order[i])] = numel;
+  const Tensor out = empty_strided_tensor(p.result, strides, p.self.dtype(), p.self.device());
+  View written = view_of(out);
+  const DimVector dense = contiguous_strides(sizes);
+  written.sizes = sizes;
+  written.strides = dense;
+  kernels::index_read(written, view_of(op::permute(p.self, self_order)), first,
+                      ViewList(p.indices).span());
+  return out;
+}
+
 }  // namespace
 
 Tensor index(const Tensor& self, TensorSpan indices) {
   if (none_defined(indices)) return op::clone(self, {});
   if (is_mask_of(self, indices)) return select_true(self, indices[0]);
   const Prepared p = prepare(self, indices);
+  if (const DimVector order = order_in_memory(p); !order.empty()) return read_in_order(p, order);
   Tensor out = empty_tensor(p.result, self.dtype(), self.device());
   kernels::index_read(view_of(out), view_of(p.self), p.first, ViewList(p.indices).span());
   return out;
@@ -265,19 +324,20 @@ Tensor wrapped(const Tensor& indices, int64_t size) {
 }
 }  // namespace
 
-Tensor take_along_dim(const Tensor& self, const Tensor& given, OptInt dim) {
-  if (!dim) return op::gather(op::reshape(self, {-1}), 0, op::reshape(given, {-1}), false);
-  const Tensor indices = wrapped(given, self.dim() ? self.size(*dim) : 1);
+Tensor take_along_dim(const Tensor& self, const Tensor& given, OptInt along_dim) {
+  if (!along_dim) return op::gather(op::reshape(self, {-1}), 0, op::reshape(given, {-1}), false);
+  const int64_t dim = contract::wrap_dim(*along_dim, self.dim());
+  const Tensor indices = wrapped(given, self.size(dim));
   DimVector self_sizes(self.sizes()), index_sizes(indices.sizes());
   if (!self_sizes.empty()) {
-    const size_t d = static_cast<size_t>(*dim);
+    const size_t d = static_cast<size_t>(dim);
     const int64_t along = self_sizes[d], picked = index_sizes[d];
     self_sizes[d] = index_sizes[d] = 1;
     self_sizes = index_sizes = broadcast_shapes(self_sizes, index_sizes);
     self_sizes[d] = along;
     index_sizes[d] = picked;
   }
-  return op::gather(op::expand(self, self_sizes, false), *dim,
+  return op::gather(op::expand(self, self_sizes, false), dim,
                     op::expand(indices, index_sizes, false), false);
 }
 
@@ -328,7 +388,9 @@ Tensor masked_fill_Tensor(const Tensor& self, const Tensor& mask, const Tensor& 
   TD_CHECK(value.dtype() == self.dtype() || is_opaque(value) ||
                element_fits(value.item_scalar(), self.dtype()),
            "value cannot be converted to type {} without overflow", c_name(self.dtype()));
-  return op::where(mask, op::to_dtype(value, self.dtype(), false, std::nullopt), self);
+  return op::contiguous(
+      op::where(mask, op::to_dtype(value, self.dtype(), false, std::nullopt), self),
+      MemoryFormat::kContiguous);
 }
 
 namespace {

@@ -30,6 +30,17 @@ DimVector resized(IntSpan sizes, int64_t dim, int64_t size) {
   return out;
 }
 
+DimVector strides_like(const Tensor& self) {
+  return preserved_strides(self.sizes(), self.strides());
+}
+
+bool has_order(std::string_view op, const Tensor& self) {
+  const DType t = self.dtype();
+  TD_CHECK_IMPLEMENTED(!is_complex(t) && (is_integral(t) || !is_storage_type(t)),
+                       "\"{}\" not implemented for '{}'", op, scalar_type_name(t));
+  return true;
+}
+
 bool sortable(std::string_view op, IntSpan sizes, int64_t dim) {
   TD_CHECK_IMPLEMENTED(
       sizes.empty() || sizes[static_cast<size_t>(dim)] <= std::numeric_limits<uint32_t>::max(),

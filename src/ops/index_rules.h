@@ -10,6 +10,10 @@ namespace taeda::rules {
 
 // `sizes` with another size at `dim`; a 0-d tensor stays one.
 DimVector resized(IntSpan sizes, int64_t dim, int64_t size);
+// Strides of a result that keeps the order of self's dimensions in memory.
+DimVector strides_like(const Tensor& self);
+// Whether elements have an order, which complex numbers and the eight-bit floats have not.
+bool has_order(std::string_view op, const Tensor& self);
 // Lines longer than this are not sorted: indices are counted in 32 bits.
 bool sortable(std::string_view op, IntSpan sizes, int64_t dim);
 

@@ -134,9 +134,12 @@ bool run_directly(DenseFn fn, DType compute, DType result, const Tensor& into,
 }
 
 // A result for inputs that are not all row-major takes the layout of the first full-size input, or
-// its memory.
-Tensor allocate_result(IntSpan sizes, DType dtype, Device device,
+// its memory, unless its own layout is the operator's.
+Tensor allocate_result(const Info& info, IntSpan sizes, DType dtype, Device device,
                        Span<const Tensor* const> inputs) {
+  if (info.layout == Layout::kRowMajor ||
+      (info.layout == Layout::kRowMajorOfNumber && inputs[0]->impl()->wrapped_number))
+    return empty_tensor(sizes, dtype, device);
   for (const Tensor* t : inputs) {
     if (t->sizes() == sizes && t->dim() > 0) {
       if (LastUse::frees(*t) && t->dtype() == dtype) return *t;
@@ -268,7 +271,7 @@ Tensor run(const Info& info, const DenseTable& table, const Tensor& into,
   const Device device = common_device(info, inputs);
   Tensor out = into;
   if (!into.defined()) {
-    out = allocate_result(sizes, result, device, inputs);
+    out = allocate_result(info, sizes, result, device, inputs);
   } else {
     check_into(info, into, inputs, sizes, result, device);
   }

@@ -13,18 +13,27 @@ namespace taeda::pointwise {
 // How the result's dtype follows from the promoted dtype of the arguments (table key `promote`).
 enum class Promote : uint8_t { kSame, kFloat, kBool, kReal, kMasked };
 
+// What a result is laid out as that is made for inputs which are not row-major: as the first of its
+// size, or row-major, which of some operators only holds where the first input is a number.
+enum class Layout : uint8_t { kAsInput, kRowMajor, kRowMajorOfNumber };
+
 struct Info {
   std::string_view name;
   DTypeSet types;
   Promote promote;
   bool same_out;  // out= must have the result's dtype, not one that it can be cast to
+  Layout layout;
 
   // complex32 is calculated in complex64, as float16 in float32.
-  consteval Info(std::string_view name, DTypeSet types, Promote promote, bool same_out = false)
+  consteval Info(std::string_view name, DTypeSet types, Promote promote, bool same_out = false,
+                 Layout layout = Layout::kAsInput)
       : name(name),
         types(types & contract::kComplex ? types | dtype_bit(DType::kComplex32) : types),
         promote(promote),
-        same_out(same_out) {}
+        same_out(same_out),
+        layout(layout) {}
+  consteval Info(std::string_view name, DTypeSet types, Promote promote, Layout layout)
+      : Info(name, types, promote, false, layout) {}
 };
 
 // Applies the dense kernels of `table` to the broadcast inputs. `into` undefined: a fresh result.

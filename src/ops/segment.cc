@@ -136,7 +136,7 @@ Tensor segment_reduce(const Tensor& data, std::string_view reduce, const Tensor&
       op::expand(with_dims_of(segments(bounds, size, count), data), data.sizes(), false);
   Tensor reduced = op::scatter_reduce_two(start, axis, index, data, scatter_name(kind),
                                           /*include_self=*/false);
-  reduced = op::narrow(reduced, axis, 0, count);
+  reduced = op::contiguous(op::narrow(reduced, axis, 0, count), MemoryFormat::kContiguous);
   if (initial) reduced = with_initial(kind, reduced, *initial);
   return kind == Kind::kMean ? divided(reduced, with_dims_of(counts, data), initial.has_value())
                              : reduced;

@@ -538,7 +538,10 @@ Tensor repeated(const Tensor& self, IntSpan repeats) {
 
 Tensor rearranged(const Tensor& self, IntSpan split, IntSpan order, IntSpan sizes) {
   const Tensor permuted = op::permute(op::reshape(self, split), order);
-  return op::_unsafe_view(op::clone(permuted, MemoryFormat::kContiguous), sizes);
+  const Tensor result = op::_unsafe_view(op::clone(permuted, MemoryFormat::kContiguous), sizes);
+  const bool channels_last = sizes.size() == 4 && self.dim() == 4 && !self.is_contiguous() &&
+                             is_channels_last_layout(self.sizes(), self.strides());
+  return channels_last ? op::contiguous(result, MemoryFormat::kChannelsLast) : result;
 }
 
 Tensor repeat_backward(const Tensor& gy, IntSpan repeats, IntSpan sizes) {

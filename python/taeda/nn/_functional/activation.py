@@ -319,9 +319,11 @@ def rrelu(
     if has("rrelu"):
         return (raw_("rrelu") if inplace else raw("rrelu"))(input, lower, upper, training)
     if not training:
-        return leaky_relu(input, (lower + upper) / 2, inplace)
-    slopes = _rrelu_slopes(input, lower, upper)
-    return input.mul_(slopes) if inplace else input * slopes
+        result = leaky_relu(input, (lower + upper) / 2, inplace)
+    else:
+        slopes = _rrelu_slopes(input, lower, upper)
+        result = input.mul_(slopes) if inplace else input * slopes
+    return result if inplace else result.contiguous()
 
 
 def rrelu_(
