@@ -48,7 +48,8 @@ class finfo:
             raise TypeError(f"torch.finfo(): an element of {dtype} holds two numbers")
         mantissa, least, self.max = _FORMATS[real]
         self.bits = real.itemsize * 8
-        self.eps = 2.0**-mantissa
+        # PyTorch's number, half of the distance from 1 to the next one.
+        self.eps = 0.125 if real is _C.float8_e5m2fnuz else 2.0**-mantissa
         self.resolution = 10.0 ** -int(mantissa * math.log10(2))
         self.smallest_normal = self.tiny = 2.0**least
         self.smallest_subnormal = 2.0 ** (least - mantissa)

@@ -257,6 +257,8 @@ def _ord_and_dtype(name: str, self: Any, args: tuple, options: dict) -> tuple[An
     dtype = found[1] if len(found) > 1 else None
     if isinstance(ord, Tensor):
         ord = ord.item()
+    if isinstance(ord, bool) and name == "powsum":
+        ord = int(ord)
     if isinstance(ord, (bool, complex)):
         raise RuntimeError(f"_foreach_{name} expects ord to be integer or float, got {ord}")
     return ord, dtype

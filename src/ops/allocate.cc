@@ -113,6 +113,10 @@ void check_out_dtype(std::string_view op, OutDtype allowed, DType result, DType 
     fail(ErrorKind::kRuntime, "{}: Expected out tensor to have dtype {}, but got {} instead", op,
          scalar_type_name(result), scalar_type_name(out));
   }
+  const bool joins = op == "cat" || op.ends_with("stack");
+  TD_CHECK_TYPE(!joins || can_cast(result, out),
+                "torch.cat(): input types can't be cast to the desired output type {}",
+                scalar_type_name(out));
   TD_CHECK(can_cast(result, out), "{}: result type {} can't be cast to the desired output type {}",
            op, scalar_type_name(result), scalar_type_name(out));
 }

@@ -27,14 +27,15 @@ void written(const Tensor& t, const Write& write) {
   t.impl()->bump_version();
 }
 
-// The table's sets of dtypes (`types:`). Only the last has storage types.
+// The table's sets of dtypes (`types:`). Only the last has all storage types; those that are
+// integers have bits, too.
 inline constexpr DTypeSet kBool = dtypes_of(DTypeKind::kBool);
 inline constexpr DTypeSet kIntegral = dtypes_of(DTypeKind::kInteger) & ~kStorageDTypes;
 inline constexpr DTypeSet kFloating = dtypes_of(DTypeKind::kFloating) & ~kStorageDTypes;
 inline constexpr DTypeSet kComplex = dtypes_of(DTypeKind::kComplex) & ~kStorageDTypes;
 inline constexpr DTypeSet kInexact = kFloating | kComplex;
-inline constexpr DTypeSet kIntegralBool = kIntegral | kBool;
-inline constexpr DTypeSet kReal = kIntegralBool | kFloating;
+inline constexpr DTypeSet kIntegralBool = dtypes_of(DTypeKind::kInteger) | kBool;
+inline constexpr DTypeSet kReal = kIntegral | kBool | kFloating;
 inline constexpr DTypeSet kNumeric = kIntegral | kInexact;
 inline constexpr DTypeSet kAll = kReal | kComplex;
 inline constexpr DTypeSet kAny = kAll | kStorageDTypes;

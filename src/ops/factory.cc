@@ -375,10 +375,13 @@ Tensor window(std::string_view name, int64_t length, bool periodic, const Tensor
 
 }  // namespace
 
-Tensor hamming_window(int64_t length, bool periodic, double alpha, double beta,
-                      const TensorOptions& options) {
+Tensor hamming_window_alpha(int64_t length, bool periodic, double alpha, double beta,
+                            const TensorOptions& options) {
   return window("hamming_window", length, periodic, options,
                 [&](double, const auto& cosine) { return alpha - beta * cosine(); });
+}
+Tensor hamming_window(int64_t length, bool periodic, const TensorOptions& options) {
+  return hamming_window_alpha(length, periodic, 0.54, 0.46, options);
 }
 Tensor hann_window(int64_t length, bool periodic, const TensorOptions& options) {
   return window("hann_window", length, periodic, options,
@@ -394,12 +397,16 @@ Tensor bartlett_window(int64_t length, bool periodic, const TensorOptions& optio
   return window("bartlett_window", length, periodic, options,
                 [](double x, const auto&) { return 1 - std::abs(2 * x - 1); });
 }
-Tensor kaiser_window(int64_t length, bool periodic, double beta, const TensorOptions& options) {
+Tensor kaiser_window_beta(int64_t length, bool periodic, double beta,
+                          const TensorOptions& options) {
   const double size = std::abs(beta), largest = scaled_i0(size);
   return window("kaiser_window", length, periodic, options, [&](double x, const auto&) {
     const double inside = size * std::sqrt(std::max(0.0, 1 - (2 * x - 1) * (2 * x - 1)));
     return scaled_i0(inside) / largest * std::exp(inside - size);
   });
+}
+Tensor kaiser_window(int64_t length, bool periodic, const TensorOptions& options) {
+  return kaiser_window_beta(length, periodic, 12, options);
 }
 
 namespace {

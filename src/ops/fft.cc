@@ -128,21 +128,26 @@ struct Extent {
   DimVector dims, sizes;
 };
 
+DimVector wrapped(IntSpan dims, int64_t ndim) {
+  DimVector result;
+  for (const int64_t d : dims) {
+    TD_CHECK_INDEX(ndim > 0, "Dimension specified as {} but tensor has no dimensions", d);
+    result.push_back(contract::wrap_dim(d, ndim));
+  }
+  return result;
+}
+
 Extent extent_of(const Tensor& x, OptInts s, OptInts dim) {
   const int64_t ndim = x.dim();
-  if (s && dim)
-    TD_CHECK(s->size() == dim->size(),
-             "When given, dim and shape arguments must have the same length");
   Extent e;
   if (dim) {
-    for (int64_t d : *dim) {
-      TD_CHECK_INDEX(ndim > 0, "Dimension specified as {} but tensor has no dimensions", d);
-      e.dims.push_back(contract::wrap_dim(d, ndim));
-    }
+    e.dims = wrapped(*dim, ndim);
     DimVector sorted = e.dims;
     std::sort(sorted.begin(), sorted.end());
     TD_CHECK(std::adjacent_find(sorted.begin(), sorted.end()) == sorted.end(),
              "FFT dims must be unique");
+    TD_CHECK(!s || s->size() == dim->size(),
+             "When given, dim and shape arguments must have the same length");
   } else {
     const int64_t count = s ? static_cast<int64_t>(s->size()) : ndim;
     TD_CHECK(count <= ndim, "Got shape with {} values but input tensor only has {} dimensions.",
@@ -156,8 +161,9 @@ Extent extent_of(const Tensor& x, OptInts s, OptInts dim) {
 // The same for transforms of one dimension.
 Extent extent_of(const Tensor& x, OptInt n, int64_t dim) {
   const int64_t dims[] = {dim}, sizes[] = {n ? *n : -1};
+  const Extent e = extent_of(x, OptInts(IntSpan(sizes, 1)), OptInts(IntSpan(dims, 1)));
   if (n) check_points(*n);
-  return extent_of(x, OptInts(IntSpan(sizes, 1)), OptInts(IntSpan(dims, 1)));
+  return e;
 }
 
 // `last`: how many elements of the last dimension, where that is known already.
@@ -252,29 +258,32 @@ Tensor range(int64_t first, int64_t count, double scale, const TensorOptions& op
   return op::mul(indices, Tensor(Scalar(scale)));
 }
 
-TensorOptions floating_by_default(TensorOptions options) {
+TensorOptions floating_by_default(std::string_view name, TensorOptions options) {
   if (!options.dtype) options.dtype = default_dtype();
+  TD_CHECK(is_inexact(*options.dtype), "{} requires a floating point or complex dtype", name);
   return options;
 }
 
 Tensor rolled(const Tensor& self, OptInts dim, bool back) {
-  const Extent e = extent_of(self, std::nullopt, dim);
+  const DimVector dims =
+      dim ? wrapped(*dim, self.dim()) : extent_of(self, std::nullopt, std::nullopt).dims;
   DimVector shifts;
-  for (int64_t d : e.dims) shifts.push_back((self.size(d) + (back ? 1 : 0)) / 2);
-  return op::roll(self, shifts, e.dims);
+  for (const int64_t d : dims) shifts.push_back((self.size(d) + (back ? 1 : 0)) / 2);
+  return op::roll(self, shifts, dims);
 }
 
 }  // namespace
 
 Tensor fft_fftfreq(int64_t n, double d, const TensorOptions& options) {
   const double scale = 1 / (static_cast<double>(n) * d);
-  const TensorOptions floats = floating_by_default(options);
+  const TensorOptions floats = floating_by_default("fftfreq", options);
   const Tensor parts[] = {range(0, (n + 1) / 2, scale, floats),
                           range(-(n / 2), n / 2, scale, floats)};
   return op::cat({parts, 2}, 0);
 }
 Tensor fft_rfftfreq(int64_t n, double d, const TensorOptions& options) {
-  return range(0, n / 2 + 1, 1 / (static_cast<double>(n) * d), floating_by_default(options));
+  return range(0, n / 2 + 1, 1 / (static_cast<double>(n) * d),
+               floating_by_default("rfftfreq", options));
 }
 Tensor fft_fftshift(const Tensor& self, OptInts dim) { return rolled(self, dim, false); }
 Tensor fft_ifftshift(const Tensor& self, OptInts dim) { return rolled(self, dim, true); }

@@ -68,14 +68,19 @@ bool has_lapack(DType dtype) {
          dtype == DType::kComplex128;
 }
 
+bool inexact_matrices(std::string_view name, const Tensor& a) {
+  TD_CHECK(is_inexact(a.dtype()),
+           "{}: Expected a floating point or complex tensor as input. Got {}", name,
+           scalar_type_name(a.dtype()));
+  return true;
+}
+
 bool lapack_type(std::string_view name, const Tensor& a) {
   if (has_lapack(a.dtype())) return true;
   const bool of_kernel = name.find('.') == std::string_view::npos && name != "logdet";
   TD_CHECK_AS(ErrorKind::kNotImplemented, !of_kernel, "\"{}_cpu\" not implemented for '{}'", name,
               scalar_type_name(a.dtype()));
-  TD_CHECK(is_inexact(a.dtype()),
-           "{}: Expected a floating point or complex tensor as input. Got {}", name,
-           scalar_type_name(a.dtype()));
+  inexact_matrices(name, a);
   fail(ErrorKind::kRuntime, "{}: Low precision dtypes not supported. Got {}", name,
        scalar_type_name(a.dtype()));
 }

@@ -14,6 +14,8 @@ bool square(std::string_view name, const Tensor& a);
 // Whether LAPACK computes in this dtype; with a name, an error where it does not.
 bool has_lapack(DType dtype);
 bool lapack_type(std::string_view name, const Tensor& a);
+// Whether elements are floating-point or complex.
+bool inexact_matrices(std::string_view name, const Tensor& a);
 // A X = B, or X A = B unless `left`.
 bool solvable(std::string_view name, const Tensor& a, const Tensor& b, bool left);
 // The same for square matrices in batches of one shape: what the kernels take.

@@ -61,6 +61,31 @@ bool is_negative_integer(const Tensor& t) {
   return is_number(t) && t.dtype() == DType::kInt64 && t.item_scalar().to_int() < 0;
 }
 
+bool is_stored(const Tensor& t) { return is_storage_type(t.dtype()); }
+
+namespace {
+
+bool is_signed_float8(DType t) {
+  return is_floating(t) && item_size(t) == 1 && t != DType::kFloat8E8M0FNU &&
+         t != DType::kFloat4E2M1FNx2;
+}
+bool is_number_type(DType t) { return t != DType::kBool && !is_storage_type(t); }
+
+}  // namespace
+
+bool has_absolute(const Tensor& t) {
+  const DType type = t.dtype();
+  TD_CHECK_IMPLEMENTED(is_number_type(type) || is_complex(type) || is_signed_float8(type),
+                       "\"abs\" not implemented for '{}'", scalar_type_name(type));
+  return true;
+}
+
+bool has_products(const Tensor& t) {
+  TD_CHECK_IMPLEMENTED(is_number_type(t.dtype()) || is_signed_float8(t.dtype()),
+                       "\"mm\" not implemented for '{}'", scalar_type_name(t.dtype()));
+  return true;
+}
+
 bool deprecated(std::string_view what, std::string_view instead) {
   struct Given {
     Given() { protect_over_fork(mutex); }

@@ -30,6 +30,13 @@ bool is_negative_integer(const Tensor& t);  // a number
 // Whether a call may ignore that `t` requires grad: it does not, or nothing is recorded.
 bool takes_no_gradient(const Tensor& t);
 
+// Whether the dtype is a storage type, whose integers have only some of the operators of integers.
+bool is_stored(const Tensor& t);
+// Whether abs is of elements of this kind: the eight-bit floats have a sign bit.
+bool has_absolute(const Tensor& t);
+// Whether there are matrix products of such elements: of numbers, and of eight-bit floats.
+bool has_products(const Tensor& t);
+
 // Warns, once a process for each `what`, that it is deprecated and what to use; always true.
 bool deprecated(std::string_view what, std::string_view instead);
 

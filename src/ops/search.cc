@@ -167,6 +167,15 @@ Tensor ordered(const Tensor& x, DType from, DType to) {
   return to == DType::kInt64 ? wide : op::to_dtype(wide, to, false, {});
 }
 
+using Distinct = std::tuple<Tensor, Tensor, Tensor>;
+
+// What `unique` finds among numbers of these types.
+template <class Unique>
+Distinct of_stored(const Tensor& self, const Unique& unique) {
+  auto [values, inverse, counts] = unique(ordered(self, self.dtype(), DType::kInt64));
+  return {ordered(values, DType::kInt64, self.dtype()), inverse, counts};
+}
+
 }  // namespace
 
 std::tuple<Tensor, Tensor, Tensor> _unique2(const Tensor& self, bool sorted_, bool return_inverse,
@@ -175,11 +184,9 @@ std::tuple<Tensor, Tensor, Tensor> _unique2(const Tensor& self, bool sorted_, bo
   const bool stored = is_storage_type(dtype);
   TD_CHECK_AS(ErrorKind::kNotImplemented, !self.is_complex() && (!stored || is_integral(dtype)),
               "\"_unique2\" not implemented for '{}'", scalar_type_name(dtype));
-  if (stored) {
-    const Tensor wide = ordered(self, dtype, DType::kInt64);
-    auto [values, inverse, counts] = _unique2(wide, sorted_, return_inverse, return_counts);
-    return {ordered(values, DType::kInt64, dtype), inverse, counts};
-  }
+  if (stored)
+    return of_stored(
+        self, [&](const Tensor& x) { return _unique2(x, sorted_, return_inverse, return_counts); });
   const Tensor flat = op::reshape(self, {-1});
   if (auto counted = unique_by_counting(flat, return_inverse, return_counts)) {
     auto& [values, inverse, counts] = *counted;
@@ -191,8 +198,12 @@ std::tuple<Tensor, Tensor, Tensor> _unique2(const Tensor& self, bool sorted_, bo
           return_inverse ? op::reshape(r.inverse, self.sizes()) : r.inverse, r.counts};
 }
 
-std::tuple<Tensor, Tensor, Tensor> unique_dim(const Tensor& self, int64_t dim, bool,
+std::tuple<Tensor, Tensor, Tensor> unique_dim(const Tensor& self, int64_t dim, bool sorted_,
                                               bool return_inverse, bool return_counts) {
+  if (is_storage_type(self.dtype()))
+    return of_stored(self, [&](const Tensor& x) {
+      return unique_dim(x, dim, sorted_, return_inverse, return_counts);
+    });
   Tensor rows = as_rows(self, dim);
   // Comparisons must agree with each other, whoever writes self meanwhile.
   if (rows.storage() == self.storage()) rows = op::clone(rows, std::nullopt);
@@ -205,6 +216,10 @@ std::tuple<Tensor, Tensor, Tensor> unique_dim(const Tensor& self, int64_t dim, b
 
 std::tuple<Tensor, Tensor, Tensor> _unique_consecutive(const Tensor& self, bool return_inverse,
                                                        bool return_counts, OptInt dim) {
+  if (is_storage_type(self.dtype()))
+    return of_stored(self, [&](const Tensor& x) {
+      return _unique_consecutive(x, return_inverse, return_counts, dim);
+    });
   const Tensor x = dim ? self : dense(op::reshape(self, {-1}));
   const Tensor rows = dim ? as_rows(self, *dim) : x;
   const Runs r = runs_of(rows, {}, return_inverse, return_counts);

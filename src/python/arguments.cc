@@ -333,6 +333,9 @@ bool Arguments::accepts_number(const Param& param, PyObject* value) {
       return fits(first) || (param.kind == Kind::kFloats && PyBool_Check(first));
     }
     case Kind::kFloat:
+      // One number a sample of vmap: a float where no overload takes a tensor.
+      if (is_tensor(value) && tensor_of(value).impl()->keys.has(Key::kBatched))
+        tensor_as_number_ = true;
       return can_be_float(value);
     default:
       return PyBool_Check(value) || is_numpy_bool(value);

@@ -69,7 +69,7 @@ uint64_t to_seed(PyObject* object) {
   const unsigned long long large = PyLong_AsUnsignedLongLong(number.get());
   if (large == static_cast<unsigned long long>(-1) && PyErr_Occurred()) {
     PyErr_Clear();
-    raise_python(PyExc_RuntimeError,
+    raise_python(PyExc_ValueError,
                  "Overflow when unpacking long long: the seed must lie in [-2^63, 2^64)");
   }
   return large;

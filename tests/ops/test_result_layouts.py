@@ -98,3 +98,104 @@ def test_finite_differences_are_row_major():
     ours, theirs = pair(4, 5)
     for one, other in zip(taeda.gradient(ours), torch.gradient(theirs), strict=True):
         assert_same_layout(one, other)
+
+
+# Of transposed, permuted and channels-last tensors: t.T, p and c.
+AS_INPUT = """
+lib.flip(t, (0,))
+lib.flip(t, ())
+lib.flip(p, (0, 2))
+lib.flip(c, (3,))
+lib.flip(t[::2], (0,))
+lib.flip(e, (0,))
+lib.fliplr(t)
+lib.flipud(t)
+lib.rot90(t, 2)
+lib.rot90(c, 1, [2, 3])
+lib.rot90(c, 2, [2, 3])
+lib.sort(t).values
+lib.sort(t, 0).indices
+lib.sort(c, dim=1, stable=True).values
+lib.sort(e).values
+lib.msort(t)
+lib.argsort(t)
+p[:, two]
+p[:, :, two]
+p[two]
+p.transpose(1, 2)[:, two]
+p.transpose(1, 2)[:, :, two]
+p[:, :1, two]
+p[:, two, two]
+p[two, :, two]
+p[::2, two]
+e[:, two]
+c[two]
+c[:, two]
+c[:, :, two]
+c[:, :, :, two]
+c[:, :, two, two]
+c[:, two, :, two]
+c[:, two, 1:3]
+F.pixel_shuffle(many, 2)
+F.pixel_unshuffle(many, 2)
+F.channel_shuffle(many, 2)
+F.pixel_shuffle(many.transpose(2, 3), 2)
+"""
+ROW_MAJOR = """
+lib.rot90(t, 1)
+lib.rot90(t, 3)
+lib.rot90(t, 0)
+lib.masked_fill(t, t > 0, 1)
+lib.masked_fill(t, t > 0, lib.tensor(1.))
+lib.masked_fill(t, (t > 0)[0], 1)
+lib.masked_fill(c, lib.tensor(True), 1)
+t.scatter(0, zeros, t)
+t.scatter(0, zeros, 1.)
+t.scatter(0, zeros, 1., reduce="add")
+t.scatter(0, zeros, t, reduce="multiply")
+t.scatter_add(0, zeros, t)
+t.index_add(0, lib.tensor([0]), t[:1])
+t.index_copy(0, lib.tensor([0]), t[:1])
+t.renorm(2, 0, 1.)
+lib.pow(2, t)
+2. ** t
+lib.pow(1, t)
+lib._foreach_pow(2, [t])[0]
+F.logsigmoid(t)
+F.logsigmoid(c)
+F.rms_norm(t, (2,))
+F.rms_norm(t, (2,), t[0])
+F.rrelu(t.abs(), training=True)
+F.rrelu(t)
+lib.segment_reduce(t, "sum", lengths=lib.tensor([[1, 1], [0, 2], [2, 0]]), axis=1)
+lib.segment_reduce(p, "max", lengths=lib.tensor([[1, 1], [0, 2], [2, 0], [1, 1]]), axis=1)
+lib.segment_reduce(t, "mean", offsets=lib.tensor([[0, 1, 2], [0, 1, 2], [0, 1, 2]]), axis=1)
+lib.segment_reduce(t, "sum", lengths=lib.tensor([1, 2]), axis=0)
+"""
+
+
+def named(lib):
+    x = lib.arange(120, dtype=lib.float64).view(2, 3, 4, 5) / 60 - 1
+    last = {"memory_format": lib.channels_last}
+    return {
+        "lib": lib,
+        "F": lib.nn.functional,
+        "t": x[0, 0, :2, :3].contiguous().T,
+        "p": x[:, :, :, 0].contiguous().permute(2, 0, 1),
+        "c": x.to(**last),
+        "e": x[0, 0, :1].expand(3, 5),
+        "many": (lib.arange(192, dtype=lib.float64) / 192).view(2, 8, 4, 3)[..., :2].to(**last),
+        "two": lib.tensor([1, 0]),
+        "zeros": lib.zeros(3, 2, dtype=lib.int64),
+    }
+
+
+@pytest.mark.parametrize("text", [*AS_INPUT.strip().split("\n"), *ROW_MAJOR.strip().split("\n")])
+def test_results_of_permuted_tensors_are_laid_out_as_in_pytorch(text):
+    assert_same_layout(*(eval(text, named(lib)) for lib in (taeda, torch)))
+
+
+def test_pieces_of_segments_can_be_viewed():
+    lengths = taeda.tensor([[1, 2], [0, 3]])
+    reduced = taeda.segment_reduce(taeda.ones(2, 3), "sum", lengths=lengths, axis=1)
+    assert reduced.view(-1).tolist() == [1, 2, 0, 3]

@@ -423,7 +423,7 @@ def test_complex32_calculates_in_complex64(torch, text) -> None:
 
 
 @pytest.mark.parametrize("name", STORAGE)
-@pytest.mark.parametrize("text", ["x + x", "x < x", "x.sort()", "x.max()", "x.reshape(2, 3) @ x.reshape(3, 2)", "x // x", "x << 1", "x.cummax(0)", "x.minimum(x)"])  # fmt: skip
+@pytest.mark.parametrize("text", ["x + x", "x < x", "x.topk(1)", "x.max()", "x.dot(x)", "x // x", "x << 1", "x.cummax(0)", "x.minimum(x)"])  # fmt: skip
 def test_operators_without_a_kernel_name_operator_and_type(name, text) -> None:
     if name == "complex32" and text == "x + x":
         return

@@ -7,6 +7,7 @@
 #include "base/interrupt.h"
 #include "base/parallel.h"
 #include "kernels/cpu/gemm/gemm.h"
+#include "kernels/cpu/rows/row_io.h"
 #include "kernels/cpu/simd/scratch.h"
 
 namespace taeda::cpu {
@@ -69,9 +70,31 @@ void batched_gemm(const View& out, const View& a, const View& b, const Scalar& a
   });
 }
 
+// A matrix of eight-bit floats as dense floats.
+Scratch<float> widened(const View& v) {
+  const int64_t rows = v.sizes[0], cols = v.sizes[1];
+  Scratch<float> numbers(v.numel);
+  for (int64_t i = 0; i < rows; i++)
+    convert_row(numbers.data() + i * cols, DType::kFloat32, 1, at(v, i * v.strides[0]), v.dtype,
+                v.strides[1], cols);
+  return numbers;
+}
+
+// Eight-bit floats are multiplied as floats; each element of the product is rounded once.
+void mm_of_float8(const View& result, const View& self, const View& mat2) {
+  const int64_t n = self.sizes[0], k = self.sizes[1], m = mat2.sizes[1];
+  const Scratch<float> a = widened(self), b = widened(mat2), product(n * m);
+  parallel_gemm(DType::kFloat32, {product.data(), n, m, m, 1}, {a.data(), n, k, k, 1},
+                {b.data(), k, m, m, 1});
+  for (int64_t i = 0; i < n; i++)
+    convert_row(at(result, i * result.strides[0]), result.dtype, result.strides[1],
+                product.data() + i * m, DType::kFloat32, 1, m);
+}
+
 }  // namespace
 
 void mm(const View& result, const View& self, const View& mat2) {
+  if (is_storage_type(result.dtype)) return mm_of_float8(result, self, mat2);
   parallel_gemm(result.dtype, matrix_of(result), matrix_of(self), matrix_of(mat2));
 }
 

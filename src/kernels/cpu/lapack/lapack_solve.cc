@@ -190,6 +190,14 @@ void lapack_solve_triangular(const View& out, const View& a, const View& b, bool
   });
 }
 
+// The order of the first leading minor whose pivot is NaN, which not every LAPACK reports; or 0.
+template <class T>
+int first_nan_pivot(const T* factor, int64_t n) {
+  for (int64_t j = 0; j < n; j++)
+    if (!(factor[j * n + j] == factor[j * n + j])) return static_cast<int>(j) + 1;
+  return 0;
+}
+
 // L L^H = A, or U^H U = A where `upper`; only that triangle of A is read.
 void lapack_cholesky(const View& out, const View& info, const View& a, bool upper) {
   for_lapack_type(a, [&]<class T>(T) {
@@ -208,6 +216,7 @@ void lapack_cholesky(const View& out, const View& info, const View& a, bool uppe
         f(&triangle, &n, factor.data(), &n, &status, 1);
         return status;
       });
+      if (info.as<int>()[i] == 0) info.as<int>()[i] = first_nan_pivot(factor.data(), m.rows);
       T* const x = out.as<T>() + i * m.each;
       factor.store(out, m.columns, i);
       for (int64_t j = 0; j < m.columns; j++) {

@@ -4,7 +4,9 @@
 // wraps around.
 #pragma once
 
+#include <limits>
 #include <numeric>
+#include <utility>
 
 #include "kernels/cpu/simd/lane.h"
 #include "taeda/error.h"
@@ -82,10 +84,17 @@ TD_FN Lane<T> floor_divide(Lane<T> x, Lane<T> y) {
   }
 }
 
-// On magnitudes, unsigned so that the smallest integer has one.
+// On magnitudes. The smallest integer has none: remainders of it, which PyTorch goes on with, may
+// end in a negative divisor.
 template <class T>
 TD_FN Lane<T> gcd(Lane<T> x, Lane<T> y) {
   using U = std::make_unsigned_t<T>;
+  constexpr T kLeast = std::numeric_limits<T>::min();
+  if (kLeast < 0 && (x.raw == kLeast || y.raw == kLeast)) [[unlikely]] {
+    T a = abs(x).raw, b = abs(y).raw;
+    while (a != 0) b = std::exchange(a, a == b ? T(0) : static_cast<T>(b % a));
+    return Lane<T>(b);
+  }
   return Lane<T>(static_cast<T>(std::gcd(static_cast<U>(abs(x).raw), static_cast<U>(abs(y).raw))));
 }
 template <class T>

@@ -71,6 +71,12 @@ template <class T>
 T value_of(std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t> key) {
   return static_cast<T>(key ^ (decltype(key){1} << (sizeof(key) * 8 - 1)));
 }
+// The bits of unsigned numbers as signed ones in the same order, and back.
+template <class T>
+void flip_high_bits(T* x, int64_t n) {
+  if constexpr (std::is_same_v<T, int64_t>)
+    for (int64_t i = 0; i < n; i++) x[i] ^= std::numeric_limits<int64_t>::min();
+}
 template <class T>
 using PairOf = std::conditional_t<sizeof(key_of(T())) == 4, Narrow, Wide>;
 
@@ -274,6 +280,7 @@ struct Work {
     in_slices(n_, [&](int64_t begin, int64_t end) {
       convert_row(dense_.data() + begin, kDTypeOf<T>, 1, at(x, offset + begin * stride), x.dtype,
                   stride, end - begin);
+      if (x.dtype == DType::kUInt64) flip_high_bits(dense_.data() + begin, end - begin);
     });
     values = dense_.data();
   }
@@ -409,6 +416,7 @@ struct Work {
     });
     if (direct) return;
     in_slices(count, [&](int64_t begin, int64_t end) {
+      if (out.dtype == DType::kUInt64) flip_high_bits(sorted_.data() + begin, end - begin);
       convert_row(at(out, offset + begin * stride), out.dtype, stride, sorted_.data() + begin,
                   kDTypeOf<T>, 1, end - begin);
     });
@@ -441,6 +449,8 @@ void with_key_type(DType t, const F& f) {
     case DType::kFloat64:
       return f(double{});
     case DType::kInt64:
+    case DType::kUInt32:
+    case DType::kUInt64:
       return f(int64_t{});
     case DType::kFloat32:
     case DType::kFloat16:
@@ -468,7 +478,7 @@ void sort(const View& values, const View& indices, const View& self, int64_t dim
         n, [] { return S(); },
         [&](const auto& offset, S& s) {
           if constexpr (std::is_same_v<T, int64_t>) {
-            if (n >= kPackedFrom &&
+            if (n >= kPackedFrom && self.dtype == DType::kInt64 &&
                 sort_packed({self.as<T>() + offset[0], lines.stride[0]},
                             {values.as<T>() + offset[1], lines.stride[1]},
                             {indices.as<int64_t>() + offset[2], lines.stride[2]}, n, descending))
