@@ -31,6 +31,7 @@ DimVector resized(IntSpan sizes, int64_t dim, int64_t size) {
 }
 
 DimVector strides_like(const Tensor& self) {
+  if (self.is_contiguous()) return contiguous_strides(self.sizes());
   return preserved_strides(self.sizes(), self.strides());
 }
 
