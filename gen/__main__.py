@@ -31,12 +31,11 @@ def generate(ops_folder: Path) -> dict[str, str]:
     """Path below the output folder -> text."""
     ops = autograd.add_dual_operators(table.load(ops_folder))
     known = cpp.Table(ops)
-    internal = sorted(f"X({op.ident})" for op in ops if not op.python)
     files = {
         "include/taeda/ops.h": headers.public_header(known),
         "internal_operators.h": join_lines(
             "// X(NAME) for every operator without a name in Python, for the tests that call each.",
-            macro("TD_INTERNAL_OPERATORS", internal),
+            macro("TD_INTERNAL_OPERATORS", sorted(f"X({op.ident})" for op in ops if not op.python)),
         ),
         "src/ops_records.cc": records.list_file(ops),
     }

@@ -31,12 +31,10 @@ class Call:
     def __post_init__(self) -> None:
         op = self.op
         self.function = f"op::{op.ident}" + ("_inplace" if self.inplace else "")
-        self.has_out = "out" in op.variants and not self.inplace
-        # Whether the result is a named tuple.
-        self.named = op.named and not self.inplace and not op.mutates
+        self.has_out = op.out_python and "out" in op.variants and not self.inplace
+        self.named = op.named and not self.inplace and not op.mutates  # the result, a tuple
         # What it takes in Python.
-        given = ([a] if a.type != "options" else OPTIONS for a in op.sig.args)
-        self.arguments = [a for arguments in given for a in arguments]
+        self.arguments = [a for b in op.sig.args for a in (OPTIONS if b.type == "options" else [b])]
         if self.has_out:
             kind = "Tensor?" if len(op.sig.returns) == 1 else "Tensor[]?"
             self.arguments.append(Argument("out", kind, "None", keyword_only=True))

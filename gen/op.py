@@ -125,6 +125,7 @@ class Op:
     variants: list[str] = key([])  # which of inplace and out exist
     # whose in-place forms are functions too (torch.relu_); else those of a pointwise one of a tensor
     inplace_python: list[str] = key([])
+    out_python: bool = key(True)  # whether functions take out=; of nn.functional only if it says so
 
     # What the arguments must be. A check is a condition and its message.
     types: str = key("all", TYPE_SETS)  # dtypes that the tensor arguments may have

@@ -72,8 +72,8 @@ def starred(
     return parts if first is None else [*parts[:first], "*", *parts[first:]]
 
 
-def _arguments(owner: str, call: Call) -> list[Argument]:  # PyTorch's nn.functional has no `out`
-    return call.op.sig.args if owner == "nn.functional" else call.arguments
+def _arguments(owner: str, call: Call) -> list[Argument]:  # methods have no `out`
+    return call.op.sig.args if owner in ("nn.functional", "Tensor") else call.arguments
 
 
 def signature_text(name: str, call: Call, owner: str = "") -> str:
@@ -86,9 +86,8 @@ def signature_text(name: str, call: Call, owner: str = "") -> str:
 
 def returned(call: Call) -> str:
     """The type of the result, a tuple of several."""
-    returns = call.op.sig.returns
-    result = ", ".join(RETURNS.get(r.type, r.base.python) for r in returns)
-    return f"tuple[{result}]" if len(returns) > 1 else result
+    result = ", ".join(RETURNS.get(r.type, r.base.python) for r in call.op.sig.returns)
+    return f"tuple[{result}]" if len(call.op.sig.returns) > 1 else result
 
 
 def annotation(op: Op, a: Argument) -> str:

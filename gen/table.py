@@ -103,6 +103,7 @@ def _defaults(entry: dict, file: str, body: str, sig: Signature) -> dict[str, An
         "python": python + method,
         "variants": variants if tensors and not (sig.mutates or entry.get("view")) else [],
         "inplace_python": python if pointwise and len(sig.tensor_args) == 1 else [],
+        "out_python": any(not name.startswith(("nn.functional.", "Tensor.")) for name in python),
         "out_dtype": "castable" if body == "pointwise" else "same",
         "overlap": "exact" if pointwise else "",
         "named": len(sig.returns) > 1 and sig.returns[0].named,

@@ -418,8 +418,7 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) ->
             raise RuntimeError(f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}")
         dims = (list(range(a.dim() - dims, a.dim())), list(range(dims)))
     dims_a, dims_b = ([d] if isinstance(d, int) else list(d) for d in dims)
-    result = _C._by_owner["torch"]["_tensordot"](a, b, dims_a, dims_b)
-    return result if out is None else out.resize_(result.shape).copy_(result)
+    return _C._by_owner["torch"]["_tensordot"](a, b, dims_a, dims_b, out=out)
 
 
 @_overridable

@@ -101,24 +101,51 @@ void resize_out(std::string_view op, const Tensor& out, IntSpan sizes, bool quie
   op::resize_(out, sizes, std::nullopt);
 }
 
+namespace {
+
+bool is_nan_sum(std::string_view op) { return op == "nansum" || op == "nanmean"; }
+bool is_spread(std::string_view op) { return op == "std" || op == "var"; }
+
+// The class of PyTorch's exception where the result cannot become `out`: a TypeError of those that
+// concatenate, and where it computes in the dtype of out=, that it has no kernel for it.
+ErrorKind kind_of_refusal(std::string_view op, DType out) {
+  if (op == "cat" || op == "_chunk_cat" || op.ends_with("stack")) return ErrorKind::kType;
+  const bool computed = is_nan_sum(op) || (is_complex(out) && is_spread(op)) ||
+                        (!is_inexact(out) && op == "normal");
+  return computed ? ErrorKind::kNotImplemented : ErrorKind::kRuntime;
+}
+
+// Whether a result that can be cast to the dtype of out= may be: real numbers of a transform, a sum
+// without NaN or a deviation do not become complex; sums of integers become anything.
+bool may_be_cast(std::string_view op, DType result, DType out) {
+  if (is_nan_sum(op) && is_integral(result)) return true;
+  const bool real = is_nan_sum(op) || is_spread(op) || op.starts_with("fft_");
+  return can_cast(result, out) && !(real && is_floating(result) && is_complex(out));
+}
+
+}  // namespace
+
 void check_out_dtype(std::string_view op, OutDtype allowed, DType result, DType out) {
-  if (op == "any" || op == "all")
+  if (op == "any" || op == "all") {
     TD_CHECK(out == DType::kBool || out == DType::kUInt8,
              "{} only supports bool tensor for result, got: {}", op, scalar_type_name(out));
-  if (allowed == OutDtype::kAny) return;
+    return;
+  }
+  if (allowed == OutDtype::kAny) {
+    TD_CHECK_AS(ErrorKind::kNotImplemented, op != "bernoulli" || !is_complex(out),
+                "\"bernoulli\" not implemented for '{}'", scalar_type_name(out));
+    return;
+  }
   if (allowed == OutDtype::kSame && result != out) {
     const bool scans = op == "cummax" || op == "cummin" || op == "logcumsumexp";
     TD_CHECK(!scans, "{}: out= expected scalar_type {} but found {}", op, scalar_type_name(result),
              scalar_type_name(out));
-    fail(ErrorKind::kRuntime, "{}: Expected out tensor to have dtype {}, but got {} instead", op,
-         scalar_type_name(result), scalar_type_name(out));
+    fail(kind_of_refusal(op, out), "{}: Expected out tensor to have dtype {}, but got {} instead",
+         op, scalar_type_name(result), scalar_type_name(out));
   }
-  const bool joins = op == "cat" || op.ends_with("stack");
-  TD_CHECK_TYPE(!joins || can_cast(result, out),
-                "torch.cat(): input types can't be cast to the desired output type {}",
-                scalar_type_name(out));
-  TD_CHECK(can_cast(result, out), "{}: result type {} can't be cast to the desired output type {}",
-           op, scalar_type_name(result), scalar_type_name(out));
+  TD_CHECK_AS(kind_of_refusal(op, out), may_be_cast(op, result, out),
+              "{}: result type {} can't be cast to the desired output type {}", op,
+              scalar_type_name(result), scalar_type_name(out));
 }
 
 Tensor write_inplace(std::string_view op, const Tensor& self, const Tensor& result) {
@@ -129,14 +156,18 @@ Tensor write_inplace(std::string_view op, const Tensor& self, const Tensor& resu
 void write_out(std::string_view op, const Tensor& out, const Tensor& result, OutPolicy policy) {
   TD_CHECK(out.device() == result.device(), "{}: expected out= on {}, got {}", op, result.device(),
            out.device());
-  check_out_dtype(op, policy.dtype, result.dtype(), out.dtype());
+  if (result.dim() > 0 || !is_spread(op))  // PyTorch computes that of all elements by itself
+    check_out_dtype(op, policy.dtype, result.dtype(), out.dtype());
+  else
+    TD_CHECK(can_cast(result.dtype(), out.dtype()), "{}: {} cannot be cast to {}", op,
+             scalar_type_name(result.dtype()), scalar_type_name(out.dtype()));
   if (keeps_shape_of_out(op) && out.numel() == result.numel()) {
     op::copy_(out, op::view(result, out.sizes()), false);
     return;
   }
   if (out.sizes() != result.sizes()) {
-    resize_out(op, out, result.sizes(), policy.quietly);
-    if (policy.dtype != OutDtype::kCastable) take_order_of(result, out);
+    resize_out(op, out, result.sizes(), policy.quietly && op != "arange");
+    if (policy.dtype != OutDtype::kCastable || op == "fft_ifft") take_order_of(result, out);
   }
   op::copy_(out, result, false);
 }

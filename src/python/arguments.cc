@@ -389,20 +389,28 @@ void Arguments::parse_slowly() {
 
 namespace {
 
+// How many parameters the overload has: a method has no `out`, which is a function's last.
+int parameter_count(const Function& function, const Signature& signature) {
+  const int count = signature.count;
+  const bool out = function.method && count > 0 && signature.params[count - 1].name() == "out";
+  return count - out;
+}
+
 // The parameter of that name, its index; -1 where there is none. Those from `likely` on come first:
 // most calls give keywords in the order of the parameters.
 int find_keyword(const Function& function, const Signature& signature, PyObject* keyword,
                  int likely = 0) {
   const int first = function.method;
-  for (int i = std::max(first, likely); i < signature.count; i++)
+  for (int i = std::max(first, likely); i + 1 < signature.count; i++)
     if (signature.params[i].interned == keyword) return i;
-  for (int i = first; i < signature.count; i++) {
+  const int count = parameter_count(function, signature);
+  for (int i = first; i < count; i++) {
     Param& param = signature.params[i];
     if (!param.interned)
       param.interned = interned(std::string(shown_name(function, param)).c_str());
     if (param.interned == keyword) return i;
   }
-  for (int i = first; i < signature.count; i++) {
+  for (int i = first; i < count; i++) {
     const std::string name(shown_name(function, signature.params[i]));
     if (PyUnicode_CompareWithASCIIString(keyword, name.c_str()) == 0 ||
         is_alias(function, name, keyword))
@@ -416,7 +424,7 @@ std::vector<std::string_view> keywords_of(const Function& function) {
   std::vector<std::string_view> known;
   for (int s = 0; s < function.shown(); s++) {
     const Signature& signature = function.signatures[s];
-    for (int i = function.method; i < signature.count; i++)
+    for (int i = function.method; i < parameter_count(function, signature); i++)
       known.emplace_back(shown_name(function, signature.params[i]));
   }
   return known;
@@ -572,7 +580,7 @@ void Arguments::fail_combination() {
     const Signature& signature = function_.signatures[s];
     std::string text;
     bool keyword_only = false;
-    for (int i = function_.method; i < signature.count; i++) {
+    for (int i = function_.method; i < parameter_count(function_, signature); i++) {
       const Param& param = signature.params[i];
       if (!text.empty()) text += ", ";
       if (param.flags & Param::kKeywordOnly && !std::exchange(keyword_only, true)) text += "*, ";

@@ -98,3 +98,66 @@ def test_dtypes_of_out(op: Op) -> None:
 )
 def test_sums_are_computed_in_the_dtype_of_out(call: str) -> None:
     compare(call)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "torch.abs(v + 1j, out=torch.empty(4, dtype=torch.float64))",
+        "torch.abs(v + 1j, out=torch.empty(4, dtype=torch.complex64))",
+        "torch.abs(v + 1j, out=torch.empty(4, dtype=torch.complex128))",
+        "torch.abs(v, out=torch.empty(4, dtype=torch.float64))",
+        "torch.lerp(v, v * 3, 0.5, out=torch.empty(4, dtype=torch.float64))",
+        "torch.lerp(v, v * 3, v, out=torch.empty(4, dtype=torch.float64))",
+        "torch.lerp(v, v, 0.5j)",
+        "torch.cat([v, v], out=torch.empty(8, dtype=torch.int64))",
+        "torch.column_stack([v, v], out=torch.empty(4, 2, dtype=torch.int64))",
+        "torch.tensordot(x, x, 3, out=torch.empty((), dtype=torch.float64))",
+        "torch.tensordot(x, x, 3, out=torch.empty(()))",
+        "torch.fft.irfft(v, out=torch.empty(6, dtype=torch.complex64))",
+        "torch.fft.hfft2(x, out=torch.empty(2, 3, 6, dtype=torch.complex64))",
+        "torch.fft.ifft(v.double() + 0j, out=torch.empty(4, dtype=torch.complex64))",
+        "torch.linalg.eigvals(torch.eye(2), out=torch.empty(2, dtype=torch.complex128))",
+        "torch.cumsum(v, 0, out=torch.empty(4, dtype=torch.bool))",
+        "torch.cumprod(v, 0, dtype=torch.bool)",
+        "torch.std(v, 0, out=torch.empty((), dtype=torch.complex64))",
+        "torch.std(x, 0, out=torch.empty(3, 4, dtype=torch.complex64))",
+        "torch.var(v, 0, out=torch.empty((), dtype=torch.int64))",
+        "torch.nanmean(v, out=torch.empty((), dtype=torch.int64))",
+        "torch.nansum(u, out=torch.empty((), dtype=torch.bool))",
+        "torch.nansum(v, out=torch.empty((), dtype=torch.complex64))",
+        "torch.any(u, out=torch.empty((), dtype=torch.bool))",
+        "torch.diff(v, out=torch.empty(3, dtype=torch.float64))",
+        "torch.bernoulli(v.abs() / 3, out=torch.empty(4, dtype=torch.complex64))",
+        "torch.normal(v, v.abs(), out=torch.empty(4, dtype=torch.int64))",
+        "torch.squeeze_copy(x[:1], 0, out=torch.empty(3, 4))",
+        "torch.squeeze_copy(x[:1], (0, 1), out=torch.empty(3, 4))",
+        "torch.hash_tensor(v, out=torch.empty((), dtype=torch.uint64))",
+        "torch.hash_tensor(v, out=torch.empty(()))",
+    ],
+)
+def test_out_is_taken_or_refused_as_by_pytorch(call: str) -> None:
+    compare(call)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "v.add(1, out=torch.empty(4))",
+        "v.exp(out=torch.empty(4))",
+        "torch.flip(v, [0], out=torch.empty(4))",
+        "torch.positive(v, out=torch.empty(4))",
+        "torch.isinf(v, out=torch.empty(4, dtype=torch.bool))",
+        "torch.masked_fill(v, v > 0, 1.0, out=torch.empty(4))",
+        "torch.fft.fftshift(v, out=torch.empty(4))",
+        "torch.trapezoid(v, out=torch.empty(()))",
+        "F.l1_loss(v, v, out=torch.empty(()))",
+        "F.one_hot(i, out=torch.empty(2, 3, 3, dtype=torch.int64))",
+        "F.cosine_similarity(v, v, dim=0, out=torch.empty(()))",
+        "F.gelu(v, out=torch.empty(4))",
+        "F.softplus(v, out=torch.empty(4))",
+        "F.linear(x, T([[1.0, 2.0, 3.0, 4.0]]), out=torch.empty(2, 3, 1))",
+    ],
+)
+def test_functions_take_out_where_those_of_pytorch_do(call: str) -> None:
+    compare(call)

@@ -24,10 +24,15 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--only", default="", help="a pattern that operators' names match")
     parser.add_argument("--dtype", default="", help="of one call")
     parser.add_argument("--sample", type=int, help="of one call")
-    parser.add_argument("--mode", default="", help="one way of calling, such as out or gradient")
+    parser.add_argument("--mode", default="", help="a pattern of ways of calling: out, 'out.*'")
     parser.add_argument("--minutes", type=float, default=1e9, help="stop after these")
     parser.add_argument(
-        "--write", type=Path, help="the results as JSON; with --only, they replace those in it"
+        "--write",
+        type=Path,
+        help="the results as JSON; with --only or --mode, they replace those in it",
+    )
+    parser.add_argument(
+        "--merge", type=Path, help="such a JSON: call nothing, write what it says of --mode"
     )
     parser.add_argument(
         "--again",
@@ -43,8 +48,9 @@ def wanted(args: argparse.Namespace, tasks: list[Task]) -> list[Task]:
     if args.dtype:
         tasks = [task for task in tasks if task.dtype in (args.dtype, "")]
     if args.mode:
-        error = args.mode == "error"
-        tasks = [task for task in tasks if (task.kind == "error") == error]
+        errors = bool(re.fullmatch(args.mode, "error"))
+        only = args.mode == "error"
+        tasks = [t for t in tasks if (errors if t.kind == "error" else not only)]
     if args.sample is not None:
         tasks = [Task(**(vars(t) | {"start": args.sample, "count": 1})) for t in tasks]
     return tasks
@@ -75,6 +81,11 @@ def run(args: argparse.Namespace) -> runner.Results:
 
 def main() -> int:
     args = parse()
+    if args.merge:
+        args.write.write_text(
+            report.merged(args.write.read_text(), args.merge.read_text(), args.mode)
+        )
+        return 0
     begin = time.time()
     results = run(args)
     complete = not (args.only or args.mode or args.again)
@@ -83,8 +94,9 @@ def main() -> int:
     if args.write and args.again:
         args.write.write_text(report.corrected(results, args.write.read_text()))
     elif args.write:
-        before = args.write.read_text() if args.only and args.write.exists() else ""
-        args.write.write_text(report.compact(results, before))
+        part = (args.only or args.mode) and args.write.exists()
+        before = args.write.read_text() if part else ""
+        args.write.write_text(report.compact(results, before, args.mode))
     return status
 
 

@@ -35,16 +35,21 @@ class Mode:
     free: bool = False
 
 
+_RECORDED = judge.Rules(grad=True)
 _VALUES = judge.Rules(strides=False)
 _ZEROS = judge.Rules(strides=False, zeros=True)
 MODES = {
-    "function": Mode(modes.function),
-    "method": Mode(modes.method, grad=True),
-    "in-place": Mode(modes.in_place),
+    "function": Mode(modes.function, _RECORDED),
+    "permuted": Mode(modes.permuted, _RECORDED, grad=True, free=True),
+    "method": Mode(modes.method, _RECORDED, grad=True),
+    "in-place": Mode(modes.in_place, _RECORDED),
     "out": Mode(modes.out),
     "out strided": Mode(modes.out_strided),
     "out resized": Mode(modes.out_resized),
     "out dtype": Mode(modes.out_dtype),
+    "out cast": Mode(modes.out_cast),
+    "out aliased": Mode(modes.out_aliased, free=True),
+    "out absent": Mode(modes.out_absent),
     "vmap": Mode(modes.vmap, _VALUES, free=True),
     "gradient": Mode(derivatives.gradient, _VALUES, grad=True, free=True),
     "double gradient": Mode(derivatives.double_gradient, _ZEROS, grad=True, free=True),

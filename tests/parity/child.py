@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
@@ -70,11 +71,12 @@ def make(call: cases.Call, tell: Callable[..., None]) -> tuple[str, judge.Findin
 
 
 def run_task(number: int, task: Task, done: int, mode: str, tell: Callable[..., None]) -> None:
-    """The task's calls but for the first `done`; of one `mode` only, where it is named."""
+    """The task's calls but for the first `done`; only in modes that match `mode`."""
     samples: set[int] = set()
     for n, call in enumerate(islice(task.calls(), done, None), done):
         samples.add(call.sample)
-        if (mode and call.mode != mode) or (task.modes and call.mode not in task.modes):
+        wanted = not task.modes or call.mode in task.modes
+        if not wanted or not re.fullmatch(mode or ".*", call.mode):
             continue
 
         def announce(who: str, n: int = n, call: cases.Call = call) -> None:

@@ -99,6 +99,7 @@ class Rules:
 
     values: bool = True
     strides: bool = True
+    grad: bool = False  # requires_grad and is_leaf
     zeros: bool = False  # None stands for zeros: derivatives of what an output does not depend on
 
 
@@ -113,6 +114,9 @@ def _pair(ours: Any, theirs: Any, exact: Any, rules: Rules) -> Findings:
         found.append(
             ("strides", f"{tuple(ours.shape)}: {ours.stride()}, PyTorch {theirs.stride()}")
         )
+    recorded = [f"{x.requires_grad}, leaf {x.is_leaf}" for x in (ours, theirs)]
+    if rules.grad and recorded[0] != recorded[1]:
+        found.append(("requires_grad", ", PyTorch ".join(recorded)))
     if rules.values:
         copy = mirror.to_torch(ours)
         if not close(copy, theirs.detach()) and not nearer(copy, theirs, exact):

@@ -1,4 +1,5 @@
-"""The ways of calling an operator that give values: function, method, in-place, out=, vmap.
+"""The ways of calling an operator that give values: function, method, in-place, out=, vmap, and
+with permuted arguments.
 
 Each takes a `Side` and returns what the user would see, or raises `NotApplicable`.
 """
@@ -43,10 +44,10 @@ def _expected(side: Side) -> list[Any]:
         raise NotApplicable
     with side.lib.no_grad():
         result = side.call()
-    found = [result] if isinstance(result, side.tensor) else result
-    if not isinstance(found, tuple | list) or isinstance(found, list):
+    found = (result,) if isinstance(result, side.tensor) else result
+    if not isinstance(found, tuple) or not found:
         raise NotApplicable
-    if not found or not all(isinstance(item, side.tensor) for item in found):
+    if not all(isinstance(item, side.tensor) for item in found):
         raise NotApplicable
     side.refresh()
     return list(found)
@@ -92,6 +93,80 @@ def out_dtype(side: Side) -> Any:
         other = "int64" if like.is_floating_point() or like.is_complex() else "float64"
         outs.append(side.lib.zeros(like.shape, dtype=getattr(side.lib, other)))
     return _into(side, outs)
+
+
+DTYPES = ("bool", "int32", "bfloat16", "float32", "float64", "complex64", "complex128")
+
+
+def out_cast(side: Side) -> Any:
+    """`out=` of any other dtype, by the seed: PyTorch casts to some and refuses the others. Values
+    are compared in the precision in which they were computed."""
+    likes, outs = _expected(side), []
+    for like in likes:
+        others = [d for d in DTYPES if getattr(side.lib, d) != like.dtype]
+        dtype = getattr(side.lib, others[side.seed % len(others)])
+        outs.append(side.lib.zeros(like.shape, dtype=dtype))
+    results, same, resized = _into(side, outs)
+    found = mirror.tensors(results, side.tensor)
+    computed = [_in_dtype_of(one, like) for one, like in zip(found, likes, strict=False)]
+    return computed, [(one.dtype, tuple(one.shape)) for one in found], same, resized
+
+
+def _in_dtype_of(result: Any, like: Any) -> Any:
+    if like.is_complex():
+        return result.to(like.dtype)
+    parts = [result.real, result.imag] if result.is_complex() else [result]
+    return [part.to(like.dtype) if like.is_floating_point() else part for part in parts]
+
+
+def out_aliased(side: Side) -> Any:
+    """`out=` is the first argument, where that is what `out=` would be. PyTorch promises nothing
+    where its own result then differs from that without `out=`."""
+    (like, *others) = _expected(side)
+    first = side.copies(side.sample.input)
+    if others or not isinstance(first, side.tensor) or first.dtype != like.dtype:
+        raise NotApplicable
+    if first.shape != like.shape:
+        raise NotApplicable
+    result = _into(side, [first])
+    if not side.taeda and not mirror.torch.equal(first.nan_to_num(), like.nan_to_num()):
+        raise NotApplicable
+    return result
+
+
+def out_absent(side: Side) -> Any:
+    """`out=` of a function that has none in PyTorch, which refuses it."""
+    if side.info.supports_out or "out" in side.sample.kwargs:
+        raise NotApplicable
+    result = side.call(out=side.lib.zeros(1))
+    if not side.taeda:
+        raise NotApplicable
+    return result
+
+
+def permuted(side: Side) -> Any:
+    """Arguments whose memory is in another order: all of them, with an even seed only the first.
+    Four- and five-dimensional ones are channels_last, of others two dimensions change places."""
+    arguments = side.arguments()
+    found = [t for t in unique(mirror.tensors(arguments, side.tensor)) if t.ndim > 1]
+    if not found:
+        raise NotApplicable
+    by = {id(tensor): _permuted(side, tensor) for tensor in found[: None if side.seed % 2 else 1]}
+    first, args, kwargs = replaced(arguments, by, side.tensor)
+    op = side.variant("op")
+    assert op is not None
+    side.reseed()
+    return side.processed(op(first, *args, **kwargs))
+
+
+def _permuted(side: Side, tensor: Any) -> Any:
+    formats = {4: "channels_last", 5: "channels_last_3d"}
+    plain = tensor.detach()
+    if tensor.ndim in formats:
+        made = plain.contiguous(memory_format=getattr(side.lib, formats[tensor.ndim]))
+    else:
+        made = plain.transpose(-1, 0).contiguous().transpose(-1, 0)
+    return made.requires_grad_(tensor.requires_grad)
 
 
 def replaced(value: Any, by: dict[int, Any], kind: type) -> Any:

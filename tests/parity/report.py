@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import datetime
 import json
+import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from pathlib import Path
@@ -152,17 +153,42 @@ def _as_text(head: dict) -> str:
     return text.replace('","', '",\n"').replace("],[", "],\n[") + "\n"
 
 
-def compact(results: Results, before: str = "") -> str:
+def compact(results: Results, before: str = "", mode: str = "") -> str:
     """Counts by entry and way of calling, and the mismatches, as JSON. What `before`, an earlier
-    JSON, says of other entries is kept."""
+    JSON, says of other entries, and of ways that the pattern `mode` does not match, is kept."""
+    found = [[*key, len(group)] for key, group in grouped(results.findings).items()]
+    return _combined(before, counts(results), found, mode)
+
+
+def merged(before: str, other: str, mode: str) -> str:
+    """The JSON `before` with what `other` says of the ways that match `mode`."""
+    head = json.loads(other)
+    new = {
+        title: ways
+        for title, counted in unpacked(head).items()
+        if (ways := {way: count for way, count in counted.items() if _matches(mode, way)})
+    }
+    found = [row for row in head["mismatches"] if _matches(mode, row[1].rpartition(" ")[0])]
+    return _combined(before, new, found, mode)
+
+
+def _matches(mode: str, way: str) -> bool:
+    return bool(re.fullmatch(mode or ".*", way.partition(":")[0]))
+
+
+def _combined(before: str, new: dict, found: list[list], mode: str) -> str:
+    """JSON of `new` counts and `found` mismatches, and of what `before` says besides."""
     old = json.loads(before) if before else {"modes": [], "operators": {}, "mismatches": []}
-    new = counts(results)
-    entries = unpacked(old) | new
+    entries = unpacked(old)
+    for title, counted in new.items():
+        ways = entries.get(title, {})
+        entries[title] = {w: n for w, n in ways.items() if not _matches(mode, w)} | counted
     modes = sorted({mode for counted in entries.values() for mode in counted})
-    found = [
-        [title, aspect, len(group)] for (title, aspect), group in grouped(results.findings).items()
+    found = found + [
+        row
+        for row in old["mismatches"]
+        if row[0] not in new or not _matches(mode, row[1].rpartition(" ")[0])
     ]
-    found += [row for row in old["mismatches"] if row[0] not in new]
     head = {
         "date": datetime.date.today().isoformat(),
         "pytorch": torch.__version__.split("+")[0],

@@ -125,12 +125,16 @@ class FunctionSide(Side):
         return lambda *args, out=None, **kwargs: _into(out, given(*args, **kwargs))
 
 
+OUT = ("out", "out strided", "out resized", "out aliased")
+REFERRED = ("function", "permuted", "method", "vmap", *OUT)
+
+
 def references(info: Any, dtype: torch.dtype, mode: str) -> Iterator[type[Side]]:
     """The sides whose values count beside PyTorch's."""
     if info.name in STABLE:
         yield StableSide
-    if mode in ("out", "out strided", "out resized"):
+    if mode in OUT:
         yield FunctionSide
     unary = hasattr(info, "sample_kwargs") and getattr(info, "ref", None) is not None
-    if unary and not dtype.is_complex and mode in ("function", "method", "vmap"):
+    if unary and not dtype.is_complex and mode in REFERRED:
         yield ReferenceSide

@@ -30,7 +30,7 @@ def _checked(function: str, parts: Parts, out: Parts) -> None:
         )
 
 
-def _write(function: str, parts: Parts, out: Parts) -> None:
+def write(function: str, parts: Parts, out: Parts) -> None:
     """Each part into its tensor of `out`, which is resized and has the part's dtype."""
     _checked(function, parts, out)
     for part, tensor in zip(parts, out, strict=True):
@@ -94,7 +94,7 @@ def split_with_sizes_copy(
     if out is None:
         return _functions["split_with_sizes_copy"](self, split_sizes, dim)
     parts = self.detach().split_with_sizes(split_sizes, dim)
-    _write("split_with_sizes_copy", parts, out)
+    write("split_with_sizes_copy", parts, out)
     return None
 
 
@@ -114,5 +114,5 @@ def unbind_copy(
             "unbind_copy(): functions with out=... arguments don't support automatic "
             "differentiation, but one of the arguments requires grad."
         )
-    _write("unbind_copy", self.detach().unbind(dim), out)
+    write("unbind_copy", self.detach().unbind(dim), out)
     return None

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 
 import taeda as torch
 from taeda import _C, Tensor
+from taeda._C import _overridable
+from taeda._functions.copies import write
 
 
 def _bits(self: Tensor) -> Tensor:
@@ -50,8 +51,28 @@ def _hash_tensor(
     return result
 
 
-hash_tensor = _C._define_composite(
+_operator = _C._define_composite(
     "aten::hash_tensor(Tensor self, int[1] dim=[], *, bool keepdim=False, int mode=0) -> Tensor",
     _hash_tensor,
 )
-hash_tensor.__signature__ = inspect.signature(_hash_tensor)
+
+
+@_overridable
+def hash_tensor(
+    self: Tensor,
+    dim: int | list[int] | tuple = (),
+    *,
+    keepdim: bool = False,
+    mode: int = 0,
+    out: Tensor | None = None,
+) -> Tensor:
+    """The exclusive or of the elements' bits over `dim`, or over all; uint64, as `out` is.
+
+    >>> torch.hash_tensor(torch.tensor([5, 3]))
+    tensor(6, dtype=torch.uint64)
+    """
+    result = _operator(self, dim, keepdim=keepdim, mode=mode)
+    if out is None:
+        return result
+    write("hash_tensor", (result,), (out,))
+    return out
