@@ -209,9 +209,9 @@ def histogram(
         weights = weight.reshape(-1)
     hist, (edges,) = _histogram(points, [bins], range, weights, density)
     if out is not None:
-        from taeda._functions.copies import _write
+        from taeda._functions.copies import write
 
-        _write("histogram", (hist, edges), out)
+        write("histogram", (hist, edges), out)
         hist, edges = out
     return _HistogramResult(hist, edges)
 
