@@ -110,8 +110,8 @@ bool is_spread(std::string_view op) { return op == "std" || op == "var"; }
 // concatenate, and where it computes in the dtype of out=, that it has no kernel for it.
 ErrorKind kind_of_refusal(std::string_view op, DType out) {
   if (op == "cat" || op == "_chunk_cat" || op.ends_with("stack")) return ErrorKind::kType;
-  const bool computed = is_nan_sum(op) || (is_complex(out) && is_spread(op)) ||
-                        (!is_inexact(out) && op == "normal");
+  const bool computed =
+      is_nan_sum(op) || (is_complex(out) && is_spread(op)) || (!is_inexact(out) && op == "normal");
   return computed ? ErrorKind::kNotImplemented : ErrorKind::kRuntime;
 }
 
