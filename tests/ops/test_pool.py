@@ -381,3 +381,18 @@ def test_fractional_max_pool_refuses_what_pytorch_refuses(
         pool = framework.nn.functional.fractional_max_pool2d
         with pytest.raises(RuntimeError, match=message):
             pool(framework.zeros(sizes), kernel, output, _random_samples=framework.zeros(samples))
+
+
+@pytest.mark.parametrize("kernel", [(1, 2, 2), (2, 2, 2), (1, 3, 3)])
+@pytest.mark.parametrize("with_indices", [False, True])
+def test_maxima_of_volumes_cover_every_depth(torch: Any, kernel: tuple, with_indices: bool) -> None:
+    x = torch.randn(2, 3, 4, 6, 6, generator=torch.Generator().manual_seed(0))
+    mine = taeda.from_numpy(x.numpy().copy()).requires_grad_()
+    x.requires_grad_()
+    want = torch.nn.functional.max_pool3d(x, kernel)
+    got = F.max_pool3d(mine, kernel, return_indices=with_indices)
+    got = got[0] if with_indices else got
+    np.testing.assert_array_equal(got.detach().numpy(), want.detach().numpy())
+    want.square().sum().backward()
+    got.square().sum().backward()
+    np.testing.assert_array_equal(mine.grad.numpy(), x.grad.numpy())

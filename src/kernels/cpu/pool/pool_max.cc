@@ -207,7 +207,7 @@ bool halves_exactly(const Windows& w) {
 bool is_single(const Windows& w) { return w.kernel == 1 && w.stride == 1 && w.padding == 0; }
 // Windows of 2 x 2 side by side: the common case.
 bool is_two_by_two(const PoolShape& s) {
-  return is_single(s.d) && halves_exactly(s.h) && halves_exactly(s.w);
+  return is_single(s.d) && s.d.out == 1 && halves_exactly(s.h) && halves_exactly(s.w);
 }
 
 // Computes maxima without their positions.
