@@ -444,8 +444,13 @@ TD_METHOD(type_as, {"other", Kind::kTensor}) {
 
 // --- subclasses ---
 
-// A tensor that has no Python object yet, on the same memory.
-Tensor unattached(const Tensor& x) { return x.impl()->python_object() ? op::alias(x) : x; }
+// A tensor that has no Python object yet, on the same memory; modes, which would give it one, do
+// not see how it is made.
+Tensor unattached(const Tensor& x) {
+  if (!x.impl()->python_object()) return x;
+  const ExcludeKeys unseen(KeySet(Key::kPython));
+  return op::alias(x);
+}
 
 PyObject* as_subclass(PyObject* self, PyObject* type) {
   TD_PYTHON_TRY

@@ -972,3 +972,16 @@ def test_wrappers_refuse_arguments_of_another_type(options):
 def test_wrappers_refuse_what_they_cannot_be(options, kind):
     with pytest.raises(kind, match=r"_make_wrapper_subclass: .*(storage_size|_extra)"):
         answering(taeda, **options)
+
+
+def test_a_tensor_becomes_one_of_a_class_unseen_by_modes():
+    class Own(taeda.Tensor):
+        pass
+
+    x = taeda.ones(2)
+    with Log() as log:
+        y = x.as_subclass(Own)
+        assert log.calls == []
+        assert type(y) is Own and type(y + 1) is Own
+        y += 1
+    assert x.tolist() == [2, 2]
