@@ -28,7 +28,7 @@ struct RowsOf {
 
 void embedding(const View& out, const View& weight, const View& indices, int64_t, bool, bool) {
   const RowsOf rows(weight, out, indices);
-  Indexed what{rows.self, out, rows.index, 0, kSelectMessage};
+  Indexed what{rows.self, out, rows.index, 0, kEmbeddingMessage};
   what.table = &weight;
   read_indexed(what);
 }

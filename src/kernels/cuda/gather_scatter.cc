@@ -6,22 +6,25 @@
 namespace taeda::cuda {
 namespace {
 
+constexpr const char* kScatterMessage =
+    "scatter(): index {} is out of bounds for dimension {} with size {}";
+
 void scatter(const View& self, int64_t dim, const View& index, const View& src, Combine combine) {
   cpu::check_writable(self);
-  write_indexed({self, src, index, dim, kBoundsMessage, ErrorKind::kRuntime}, combine);
+  write_indexed({self, src, index, dim, kScatterMessage}, combine);
 }
 void scatter_number(const View& self, int64_t dim, const View& index, const Scalar& value,
                     Combine combine) {
   cpu::check_writable(self);
   const Number number(self.dtype, value);
-  write_indexed({self, number.view, index, dim, kBoundsMessage, ErrorKind::kRuntime}, combine,
-                &number.view);
+  write_indexed({self, number.view, index, dim, kScatterMessage}, combine, &number.view);
 }
 
 }  // namespace
 
 void gather(const View& out, const View& self, int64_t dim, const View& index, bool) {
-  read_indexed({self, out, index, dim, kBoundsMessage, ErrorKind::kRuntime});
+  read_indexed(
+      {self, out, index, dim, "gather(): index {} is out of bounds for dimension {} with size {}"});
 }
 void scatter_src(const View& self, int64_t dim, const View& index, const View& src) {
   scatter(self, dim, index, src, Combine::kSet);

@@ -7,13 +7,15 @@ namespace taeda::cuda {
 
 void index_select(const View& out, const View& self, int64_t dim, const View& index) {
   const Expanded indices(index, out.sizes, dim);
-  const ErrorKind error = dim == 0 ? ErrorKind::kIndex : ErrorKind::kRuntime;
-  read_indexed({self, out, indices.view, dim, kSelectMessage, error});
+  read_indexed({self, out, indices.view, dim,
+                "index_select(): index {} is out of bounds for dimension {} with size {}"});
 }
 void index_add(const View& self, int64_t dim, const View& index, const View& source) {
   cpu::check_writable(self);
   const Expanded indices(index, source.sizes, dim);
-  write_indexed({self, source, indices.view, dim, kSelectMessage}, Combine::kSum);
+  write_indexed({self, source, indices.view, dim,
+                 "index_add_(): index {} is out of bounds for dimension {} with size {}"},
+                Combine::kSum);
 }
 void index_copy(const View& self, int64_t dim, const View& index, const View& source) {
   cpu::check_writable(self);
@@ -30,7 +32,8 @@ void index_fill(const View& self, int64_t dim, const View& index, const View& va
   const Expanded indices(index, sizes, dim);
   const View repeated{value.data,         value.dtype, sizes,       strides,
                       indices.view.numel, true,        value.device};
-  Indexed what{self, repeated, indices.view, dim, kBoundsMessage};
+  Indexed what{self, repeated, indices.view, dim,
+               "index_fill_(): index {} is out of bounds for dimension {} with size {}"};
   what.wrap = true;
   write_indexed(what, Combine::kSet, value.device.is_cpu() ? &value : nullptr);
 }

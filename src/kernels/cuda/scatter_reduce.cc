@@ -49,7 +49,9 @@ void scatter_reduce(const View& out, const View& self, int64_t dim, const View& 
   kernels::copy(out, self);
   if (index.numel == 0) return;
   const auto run = [&](const View& to, const View& from, Combine how, const View* number) {
-    write_indexed({to, from, index, dim, kBoundsMessage, ErrorKind::kRuntime}, how, number);
+    write_indexed({to, from, index, dim,
+                   "scatter_reduce(): index {} is out of bounds for dimension {} with size {}"},
+                  how, number);
   };
   const Combine how = combine_named(reduce);
   const Number nothing(out.dtype, identity(how, out.dtype));

@@ -156,7 +156,7 @@ def test_a_bad_index_is_named_where_indices_are_sorted():
         taeda.cuda.synchronize()
     assert x.sum().item() == 2 * 299
     x.scatter_add_(1, index.cuda().expand(2, 300), source)
-    with pytest.raises(RuntimeError, match="index 5 is out of bounds for dimension 1 with size 5"):
+    with pytest.raises(IndexError, match="index 5 is out of bounds for dimension 1 with size 5"):
         taeda.cuda.synchronize()
 
 
