@@ -151,7 +151,7 @@ struct AiryAi {
                     w, -1, [](V v) HWY_ATTR { return series((v + 2.75) / V(1.75), kAiLow); },
                     [](V v) HWY_ATTR { return series((v - 0.5) / V(1.5), kAiMiddle); });
               },
-              [](V v) HWY_ATTR { return airy_far(v); });
+              [](V v) HWY_ATTR { return airy_far(raw_min(v, V(200))); });  // 0 from 104 on
         },
         [](V u) HWY_ATTR { return airy_wave(-u); });
     return select(isfinite(x), y, V(kNaN));
