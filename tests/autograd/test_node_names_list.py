@@ -33,7 +33,6 @@ F.rrelu(x)
 F.rrelu(x, training=True)
 F.affine_grid(T(2, 2, 3).requires_grad_(), (2, 3, 4, 4))
 torch.linalg.lstsq(sq, x.T)
-torch.complex(x, y)
 torch.polar(x, y)
 nn.utils.parametrizations.weight_norm(nn.Linear(4, 2)).weight
 torch.block_diag(x, y)

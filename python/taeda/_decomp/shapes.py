@@ -72,6 +72,20 @@ def split_with_sizes(x: Tensor, split_sizes: Sequence[int], dim: int = 0) -> lis
     return parts
 
 
+@of("as_strided_scatter")
+def as_strided_scatter(
+    x: Tensor,
+    src: Tensor,
+    size: Sequence[int],
+    stride: Sequence[int],
+    storage_offset: int | None = None,
+) -> Tensor:
+    """A copy in which what a view shows is replaced."""
+    y = x.clone()
+    y.as_strided(size, stride, storage_offset).copy_(src)
+    return y
+
+
 @new("split_with_sizes_copy(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]")
 def split_with_sizes_copy(x: Tensor, split_sizes: Sequence[int], dim: int = 0) -> list[Tensor]:
     """Copies of parts of given sizes."""
