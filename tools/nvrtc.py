@@ -90,6 +90,7 @@ class Nvrtc:
             *src.glob("kernels/pointwise/*.h"),
             *src.glob("kernels/cpu/simd/lane*.h"),
             *src.glob("kernels/cpu/simd/special.*"),
+            *src.glob("kernels/cpu/simd/bessel_fits.h"),
             src / "kernels/cpu/pointwise/divide.h",
             src / "device/fault_code.h",
             *(src / f"kernels/{name}.h" for name in SHARED),
