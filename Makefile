@@ -51,7 +51,8 @@ cuda-check: .venv/.cuda ## compile all kernels for CUDA devices, for every archi
 	@$(PY) tools/cuda_check.py --jobs $(JOBS)
 
 KERNELS := .cache/taeda_kernels.bin
-$(KERNELS): .venv/.cuda tools/pack_kernels.py tools/cuda_units.py tools/nvrtc.py $(shell find ops src/kernels/cuda/text src/kernels/pointwise src/kernels/cpu/simd -type f)
+$(KERNELS): .venv/.cuda tools/pack_kernels.py tools/cuda_units.py tools/nvrtc.py $(shell find ops src/kernels/cuda/text src/kernels/pointwise src/kernels/cpu/simd -type f) \
+  $(wildcard src/kernels/*.h) src/kernels/cpu/pointwise/divide.h src/device/fault_code.h
 	@mkdir -p $(@D)
 	@$(PY) tools/pack_kernels.py $@ --jobs $(JOBS)
 

@@ -30,11 +30,7 @@ REPLACED = {
 namespace taeda { enum class DType : uint8_t; }
 """,
 }
-# Definitions that are the CPU's, too.
-SHARED = (
-    "grid_taps implicit_gradients log_add_exp orthogonal_polynomials resample_taps "
-    "special_functions"
-).split()
+INCLUDE = re.compile(r'^\s*#\s*include "([^"]+)"', re.MULTILINE)
 OPTIONS = ["--std=c++20", "-default-device", "--fmad=true", "--diag-suppress=1097,177,550"]
 
 
@@ -84,20 +80,20 @@ class Nvrtc:
 
     @cached_property
     def headers(self) -> dict[bytes, bytes]:
+        """What units may include: kernels' text, functors, and whatever those include."""
         src = ROOT / "src"
-        files = [
-            *src.glob("kernels/cuda/text/*"),
-            *src.glob("kernels/pointwise/*.h"),
-            *src.glob("kernels/cpu/simd/lane*.h"),
-            *src.glob("kernels/cpu/simd/special.*"),
-            *src.glob("kernels/cpu/simd/bessel_fits.h"),
-            src / "kernels/cpu/pointwise/divide.h",
-            src / "device/fault_code.h",
-            *(src / f"kernels/{name}.h" for name in SHARED),
+        texts = {name: '#include "kernels/cuda/text/std.cuh"\n' for name in STANDARD} | REPLACED
+        todo = [
+            str(file.relative_to(src))
+            for pattern in ("kernels/cuda/text/*", "kernels/pointwise/*.h")
+            for file in src.glob(pattern)
         ]
-        texts = {name: '#include "kernels/cuda/text/std.cuh"\n' for name in STANDARD}
-        texts |= {str(file.relative_to(src)): file.read_text() for file in files} | REPLACED
-        return {name.encode(): text.encode() for name, text in texts.items()}
+        while todo:
+            name = todo.pop()
+            if name not in texts and (src / name).exists():  # the emulator's is another folder's
+                texts[name] = (src / name).read_text()
+                todo += INCLUDE.findall(texts[name])
+        return {name.encode(): text.encode() for name, text in sorted(texts.items())}
 
     def _check(self, status: int) -> None:
         if status:
