@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "base/dynamic_library.h"
+#include "device/packed_part.h"
 #include "taeda/error.h"
 
 namespace taeda::cuda {
@@ -70,16 +71,9 @@ size_t CubinFile::unit(const std::string& kernel) const {
 
 std::string CubinFile::image(size_t unit) const {
   const Unit& what = units_.at(unit);
-  std::ifstream file(path_, std::ios::binary);
-  std::string packed(what.packed_bytes, 0), raw(what.raw_bytes, 0);
-  file.seekg(static_cast<std::streamoff>(what.offset));
-  file.read(packed.data(), static_cast<std::streamsize>(packed.size()));
-  uLongf size = raw.size();
-  const int status = uncompress(reinterpret_cast<Bytef*>(raw.data()), &size,
-                                reinterpret_cast<const Bytef*>(packed.data()), packed.size());
-  TD_CHECK(file && status == Z_OK && size == raw.size(), "{}: the file of cubins is damaged",
-           path_);
-  return raw;
+  std::optional<std::string> raw = unpacked(path_, what.offset, what.packed_bytes, what.raw_bytes);
+  TD_CHECK(raw, "{}: the file of cubins is damaged", path_);
+  return *std::move(raw);
 }
 
 std::vector<std::string> CubinFile::names() const {

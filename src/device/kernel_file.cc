@@ -1,12 +1,11 @@
 #include "device/kernel_file.h"
 
-#include <zlib.h>
-
 #include <algorithm>
 #include <cstring>
 #include <fstream>
 #include <sstream>
 
+#include "device/packed_part.h"
 #include "taeda/error.h"
 
 namespace taeda::cuda {
@@ -153,16 +152,10 @@ KernelFile::~KernelFile() = default;
 KernelFile::Family& KernelFile::load(size_t i) {
   Family& family = *families_[i];
   if (!family.raw.empty()) return family;
-  std::ifstream file(path_, std::ios::binary);
-  std::string packed(family.packed_bytes, 0), raw(family.raw_bytes, 0);
-  file.seekg(static_cast<std::streamoff>(family.offset));
-  file.read(packed.data(), static_cast<std::streamsize>(packed.size()));
-  uLongf size = raw.size();
-  const int status = uncompress(reinterpret_cast<Bytef*>(raw.data()), &size,
-                                reinterpret_cast<const Bytef*>(packed.data()), packed.size());
-  TD_CHECK(file && status == Z_OK && size == raw.size() && size >= 20,
-           "{}: the file of kernels is damaged", path_);
-  family.raw = std::move(raw);
+  std::optional<std::string> raw =
+      unpacked(path_, family.offset, family.packed_bytes, family.raw_bytes);
+  TD_CHECK(raw && raw->size() >= 20, "{}: the file of kernels is damaged", path_);
+  family.raw = *std::move(raw);
   family.index();
   return family;
 }
