@@ -16,20 +16,13 @@ HWY_BEFORE_NAMESPACE();
 namespace taeda::cpu::HWY_NAMESPACE {
 namespace {
 
-// y[i] = x[i]: what does not fit is cut off at the top.
+// y[i] = x[i]: of integers, what does not fit is cut off at the top.
 template <class To, class From>
 void cast(void* dst, const void* src, int64_t n) {
   To* y = static_cast<To*>(dst);
   const From* x = static_cast<const From*>(src);
 #pragma GCC ivdep
-  for (int64_t i = 0; i < n; i++) y[i] = static_cast<To>(x[i]);
-}
-template <class From>
-void to_bool(void* dst, const void* src, int64_t n) {
-  bool* y = static_cast<bool*>(dst);
-  const From* x = static_cast<const From*>(src);
-#pragma GCC ivdep
-  for (int64_t i = 0; i < n; i++) y[i] = x[i] != 0;
+  for (int64_t i = 0; i < n; i++) y[i] = convert_value<To>(x[i]);
 }
 
 // By 32 bits where a block's numbers all fit; else as `rest` does.
@@ -64,7 +57,7 @@ Function integer() {
 }
 template <class From>
 Function from_integer(DType to) {
-  if (to == DType::kBool) return to_bool<std::make_unsigned_t<From>>;
+  if (to == DType::kBool) return cast<bool, std::make_unsigned_t<From>>;
   if (to == DType::kFloat32) return std::is_same_v<From, uint64_t> ? nullptr : cast<float, From>;
   if (to == DType::kFloat64)
     return std::is_signed_v<From> || sizeof(From) == 8 ? nullptr : cast<double, From>;
