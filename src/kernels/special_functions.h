@@ -1,5 +1,6 @@
-// Bessel and Airy functions of one number, in double precision, for every device (NVRTC compiles
-// them, too). Iterations stop at terms of relative size `precision`.
+// Bessel and Airy functions: their enumeration, and each of one number in double precision for CUDA
+// devices (the CPU's are vectors', kernels/cpu/pointwise/bessel.cc). Iterations stop at terms of
+// relative size `precision`.
 #pragma once
 
 #include <cmath>
@@ -114,10 +115,10 @@ inline double airy_ai(double x, double precision) {
   if (x > 0 && at > 800) return 0;
   const double scale = std::sqrt(size / (6 * kPi * at));
   if (x > 0) return scale * std::exp(-at) / steed_fraction(1. / 3, at, precision).sum;
-  const std::complex<double> turned =
+  const std::complex<double> scaled =
       inverse(steed_fraction(1. / 3, std::complex<double>(0, at), precision).sum);
   const double angle = kPi / 4 - at;
-  return 2 * scale * (std::cos(angle) * turned.real() - std::sin(angle) * turned.imag());
+  return 2 * scale * (std::cos(angle) * scaled.real() - std::sin(angle) * scaled.imag());
 }
 
 }  // namespace special_functions
