@@ -72,14 +72,13 @@ struct Param {
   constexpr Param(const char* text, Kind kind, int flags = 0, int repeat = 0)
       : text(text),
         kind(kind),
-        flags(static_cast<uint8_t>(flags | (split(text) < length(text) ? kOptional : 0))),
+        flags(static_cast<uint8_t>(flags | (text[split(text)] == '=' ? kOptional : 0))),
         repeat(static_cast<uint8_t>(repeat)) {}
   constexpr bool required() const { return !(flags & kOptional); }
   std::string_view name() const { return {text, split(text)}; }
   std::string_view default_text() const { return text + split(text) + 1; }  // unless required
 
  private:
-  static constexpr size_t length(std::string_view text) { return text.size(); }
   static constexpr size_t split(std::string_view text) {
     return std::min(text.find('='), text.size());
   }
