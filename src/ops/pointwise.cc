@@ -172,16 +172,22 @@ void check_overlap(const Info& info, const Tensor& into, Span<const Tensor* cons
   contract::fail_types(info.name, got);
 }
 
+// Whether out= may have another dtype though the operator asks for the result's: a magnitude goes
+// into any real dtype and into that of the complex numbers, lerp by a number into any.
+bool may_be_cast(const Info& info, const Tensor& into, Span<const Tensor* const> inputs,
+                 DType result) {
+  const DType in = inputs[0]->dtype();
+  const bool is_magnitude = is_complex(in) && !is_complex(result);
+  return (is_magnitude && (!is_complex(into.dtype()) || into.dtype() == in)) ||
+         (info.name == "lerp" && inputs.back()->dim() == 0);
+}
+
 void check_into(const Info& info, const Tensor& into, Span<const Tensor* const> inputs,
                 IntSpan sizes, DType result, Device device) {
   if (into.device() != device) [[unlikely]]
     contract::fail_device(info.name, "out", device, into.device());
   const bool in_place = into.is_same(*inputs[0]);
-  // A magnitude may go into any real dtype, and into that of the complex numbers.
-  const bool magnitude = is_complex(inputs[0]->dtype()) && !is_complex(result) &&
-                         (!is_complex(into.dtype()) || into.dtype() == inputs[0]->dtype());
-  const bool by_number = info.name == "lerp" && inputs.back()->dim() == 0;
-  const bool same = info.same_out && !in_place && !magnitude && !by_number;
+  const bool same = info.same_out && !in_place && !may_be_cast(info, into, inputs, result);
   TD_CHECK(!in_place || !info.same_out || !is_complex(into.dtype()) || is_complex(result),
            "In-place {} is not supported for complex tensors.", info.name);
   // Before out= is resized: what counts is the layout that the caller gave.
