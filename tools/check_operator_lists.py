@@ -47,7 +47,6 @@ ALLOWED = {
     "python/taeda/functional.py": "names of torch.functional, which are found in torch",
     "python/taeda/nn/_functional/activation.py": "operators that the file's functions call",
     "python/taeda/_tensor.py": "what other frameworks call methods of tensors, beside their names",
-    "python/taeda/_near_names.py": "what other frameworks call operators, beside PyTorch's names",
     "tools/data/operators.csv": "PyTorch's operators, of which coverage.py counts those that exist",
     "tools/data/parity.json": "what make parity found, by operator",
     "tools/data/usage.csv": "what programs call, of which coverage.py counts what exists",

@@ -6,27 +6,20 @@ lacks them.
 
 from __future__ import annotations
 
+from taeda._tensor import _FOREIGN_OPERATORS
+
 TYPE_CHECKING = False  # typing's own would load typing
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any
 
 # What NumPy, Keras, TensorFlow and JAX call things: PyTorch's name, where an object has it.
-_OTHERS = {
+_OTHERS = _FOREIGN_OPERATORS | {
     "array": "tensor",
     "convert_to_tensor": "as_tensor",
-    "copy": "clone",
-    "expand_dims": "unsqueeze",
     "identity": "eye",
     "mod": "remainder",
     "ndarray": "Tensor",
-    "power": "pow",
-    "reduce_max": "amax",
-    "reduce_mean": "mean",
-    "reduce_min": "amin",
-    "reduce_prod": "prod",
-    "reduce_sum": "sum",
-    "stop_gradient": "detach",
     "BatchNormalization": "BatchNorm2d",
     "Dense": "Linear",
     "LayerNormalization": "LayerNorm",

@@ -297,27 +297,29 @@ def __dir__(self: Tensor) -> list[str]:
 del __dir__  # it would be the module's too
 
 
-# What NumPy, Keras, TensorFlow and JAX call a tensor's methods, and their name here; other objects'
-# stand in _near_names.
-_FOREIGN_NAMES = {
-    "as_numpy": "numpy",
-    "asnumpy": "numpy",
-    "assign": "copy_",
-    "astype": "to",
-    "cast": "to",
+# What NumPy, Keras, TensorFlow and JAX call operators, functions and methods alike, and their name
+# here; then a tensor's other methods. What they call functions and classes stands in _near_names.
+_FOREIGN_OPERATORS = {
     "copy": "clone",
     "expand_dims": "unsqueeze",
-    "fill": "fill_",
-    "get_shape": "size",
-    "permute_dims": "permute",
     "power": "pow",
     "reduce_max": "amax",
     "reduce_mean": "mean",
     "reduce_min": "amin",
     "reduce_prod": "prod",
     "reduce_sum": "sum",
-    "set_requires_grad": "requires_grad_",
     "stop_gradient": "detach",
+}
+_FOREIGN_NAMES = _FOREIGN_OPERATORS | {
+    "as_numpy": "numpy",
+    "asnumpy": "numpy",
+    "assign": "copy_",
+    "astype": "to",
+    "cast": "to",
+    "fill": "fill_",
+    "get_shape": "size",
+    "permute_dims": "permute",
+    "set_requires_grad": "requires_grad_",
     "to_device": "to",
     "to_list": "tolist",
     "to_numpy": "numpy",
