@@ -6,7 +6,6 @@
 
 #include <limits>
 #include <numeric>
-#include <utility>
 
 #include "kernels/cpu/simd/lane.h"
 #include "taeda/error.h"
@@ -92,7 +91,10 @@ TD_FN Lane<T> gcd(Lane<T> x, Lane<T> y) {
   constexpr T kLeast = std::numeric_limits<T>::min();
   if (kLeast < 0 && (x.raw == kLeast || y.raw == kLeast)) [[unlikely]] {
     T a = abs(x).raw, b = abs(y).raw;
-    while (a != 0) b = std::exchange(a, a == b ? T(0) : static_cast<T>(b % a));
+    while (a != 0) {
+      const T rest = a == b ? T(0) : static_cast<T>(b % a);
+      b = a, a = rest;
+    }
     return Lane<T>(b);
   }
   return Lane<T>(static_cast<T>(std::gcd(static_cast<U>(abs(x).raw), static_cast<U>(abs(y).raw))));
