@@ -74,7 +74,8 @@ class Ptxas:
         with tempfile.TemporaryDirectory() as name:
             source, image = Path(name) / "kernels.ptx", Path(name) / "kernels.cubin"
             source.write_text(ptx)
-            command = [self.path, "--verbose", f"--gpu-name={architecture}", source, "-o", image]
+            command = [str(self.path), "--verbose", f"--gpu-name={architecture}"]
+            command += [str(source), "-o", str(image)]
             done = subprocess.run(command, capture_output=True, text=True)
             if done.returncode:
                 raise CompileError(f"{architecture}: {done.stdout}{done.stderr}")

@@ -35,8 +35,8 @@ std::string packed(const std::vector<std::pair<std::string, std::string>>& units
       const std::string data = xz(image);
       std::string offset = std::to_string(begin + images.size());
       offset.insert(0, 8 - offset.size(), '0');
-      index += offset + " " + std::to_string(data.size()) + " " + std::to_string(image.size()) + " " +
-               kernels + "\n";
+      index += offset + " " + std::to_string(data.size()) + " " + std::to_string(image.size()) +
+               " " + kernels + "\n";
       images += data;
     }
     begin = 16 + index.size();
