@@ -107,6 +107,13 @@ def test_kernels_of_another_version_are_not_used(tmp_path):
     assert "sm_90.bin has the kernels of another version of taeda" in done.stderr
 
 
+def test_without_liblzma_kernels_come_from_ptx(tmp_path):
+    folder = write(tmp_path / "cubins", "sm_90", elf(90))
+    (tmp_path / "liblzma.so.5").touch()
+    done = run(folder, LD_LIBRARY_PATH=str(tmp_path))
+    assert "sm_90.bin is not used, because there is no liblzma.so.5" in done.stderr
+
+
 def test_a_file_has_the_modules_and_says_where_they_are():
     modules = [Module(["add_f32", "add_f16"], b"\0one" * 99), Module(["f_i64"], bytes(5000))]
     data = pack_cubins.packed(modules, 77)
