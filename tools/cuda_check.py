@@ -137,10 +137,9 @@ def main() -> int:
     for family, faults in families.items():
         outcome = "FAILED" if faults else "ok    "
         print("\n".join([f"{outcome} {family}", *faults]))
-    count = sum(len(kernels_of(text)) for text in chosen.values())
     seconds = sum(os.times()[:4])
     wrong = sum(map(len, families.values()))
-    print(f"{count} kernels, {len(chosen)} units, {wrong} faults, {seconds:.0f} s of CPU")
+    print(f"{len(chosen)} units, {wrong} faults, {seconds:.0f} s of CPU")
     return 1 if wrong else 0
 
 
