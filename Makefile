@@ -14,7 +14,7 @@ CONFIGURE = cmake -G Ninja -S . -DCMAKE_PREFIX_PATH=$(CURDIR)/.venv \
 .DEFAULT_GOAL := build
 .PHONY: build setup test cuda-check cuda-kernels cuda-wheel cuda-asan cuda-tsan demo lint format bench programs suites fuzz parity fuzz-readers fuzz-allocator asan asan-core tsan tsan-core wheel wheels docs docs-coverage docs-errors clean help
 
-$(READY): tools/bootstrap.sh tools/requirements.txt
+$(READY): tools/bootstrap.sh tools/requirements.txt tools/requirements-cuda.txt
 	@tools/bootstrap.sh
 
 setup: ## install what building and testing need (apt packages, Python packages into .venv)
@@ -44,8 +44,9 @@ bench: build ## compare with PyTorch; writes docs/benchmarks.md
 	@$(PY) bench/run.py
 
 .venv/.cuda: tools/requirements-cuda.txt | $(READY)
-	@.venv/bin/pip --disable-pip-version-check -q install -r tools/requirements-cuda.txt
-	@touch $@
+	@.venv/bin/pip --disable-pip-version-check -q install -r $<
+	@cp $< $@
+	@rm -f .venv/.no-cuda
 
 cuda-check: .venv/.cuda ## compile all kernels for CUDA devices, for every architecture, and check what came of it
 	@$(PY) tools/cuda_check.py --jobs $(JOBS)

@@ -4,7 +4,7 @@
 # System packages come from apt: installed when this runs as root or sudo asks for no password,
 # otherwise the one line to run is printed. Python packages go into .venv. Running it again when
 # nothing changed takes a fraction of a second. `tools/bootstrap.sh --build` leaves out what only
-# tests need (PyTorch as an oracle, the Fashion-MNIST images).
+# tests need (PyTorch as an oracle, the Fashion-MNIST images, compilers of kernels for CUDA).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -139,6 +139,18 @@ if [ "$want_tests" = yes ]; then
   [ "$(cat .venv/.oracle)" = yes ] ||
     say "PyTorch 2.13.0+cpu is not to be had here: tests that compare with it are skipped" \
         "(delete .venv/.oracle to try again)"
+  # What compiles kernels for CUDA devices; `make` installs it again where a target cannot do without.
+  if ! cmp -s tools/requirements-cuda.txt .venv/.cuda && [ ! -e .venv/.no-cuda ]; then
+    say "looking for NVRTC and ptxas, the compilers of kernels for CUDA devices"
+    if pip install -r tools/requirements-cuda.txt 2>/dev/null; then
+      cp tools/requirements-cuda.txt .venv/.cuda
+    else
+      touch .venv/.no-cuda
+    fi
+  fi
+  [ ! -e .venv/.no-cuda ] ||
+    say "NVRTC and ptxas are not to be had here: tests that compile kernels for CUDA are skipped" \
+        "(delete .venv/.no-cuda to try again)"
   # Without Fashion-MNIST the demo trains on scikit-learn's digits.
   if [ ! -e /usr/share/datasets/fashion-mnist ] &&
      ! "$py" -c 'import sklearn' 2>/dev/null; then

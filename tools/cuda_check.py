@@ -1,34 +1,33 @@
 """Compiles the kernels for CUDA devices and checks what came of it: `make cuda-check`.
 
 PTX must be of a version that drivers since 550 accept, and dense kernels must load and store their
-arrays in the widest pieces. For each architecture that NVRTC knows no kernel may spill registers,
-or take more of them than tools/data/cuda_registers.txt allows, which lists those above the limit
-for all. Nothing here needs a card. Prints a line for each family of units, exits 1 after a fault.
-What was compiled is kept under .cache/nvrtc: a run that was stopped, or ended after --seconds,
-goes on from there.
+arrays in the widest pieces. For each architecture no kernel may spill registers, or take more of
+them than tools/data/cuda_registers.txt allows, which lists those above the limit for all. Nothing
+here needs a card. Prints a line for each family of units, exits 1 after a fault. What was compiled
+is kept under .cache/nvrtc: a run that was stopped goes on from there.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import sys
-import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tools")]
 
 import nvrtc  # noqa: E402
+import ptxas  # noqa: E402
 from cuda_units import emit as units  # noqa: E402
 
 NEWEST_PTX = (8, 4)
-ARCHITECTURES = ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90"]
+ARCHITECTURES = ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"]
 BUDGET = ROOT / "tools" / "data" / "cuda_registers.txt"
-ENTRY = re.compile(r"\.visible \.entry (\w+)\(.*?^\}", re.M | re.S)
+ENTRY = re.compile(r"^\.visible \.entry (\w+)\(", re.M)
 # Bytes of one load or store: ld.global.v4.f32, st.global.u16
 ACCESS = re.compile(r"\b(ld|st)\.global(?:\.nc)?(?:\.v(\d))?\.[a-z](\d+)")
 DENSE = re.compile(r"_(b|u8|i8|i16|i32|i64|f16|bf16|f32|f64|c64|c128)$")
@@ -53,11 +52,19 @@ def widest(text: str, what: str) -> int:
     )
 
 
+def kernels_in(ptx: str) -> dict[str, str]:
+    """Name -> PTX of each kernel."""
+    _, *parts = ENTRY.split(ptx)
+    return {
+        name: text[: text.index("\n}")] for name, text in zip(parts[::2], parts[1::2], strict=True)
+    }
+
+
 def ptx_faults(ptx: str, wanted: Iterable[str]) -> Iterator[str]:
     """What is wrong with a unit's PTX, which should have the kernels `wanted`."""
     if version_of(ptx) > NEWEST_PTX:
         yield f"PTX {version_of(ptx)}: drivers before CUDA 12.5 refuse what is above {NEWEST_PTX}"
-    kernels = {found[1]: found[0] for found in ENTRY.finditer(ptx)}
+    kernels = kernels_in(ptx)
     yield from (f"{name}: not in the PTX" for name in wanted if name not in kernels)
     for name, text in kernels.items():
         if dense := DENSE.search(name):
@@ -76,7 +83,7 @@ def register_budget() -> tuple[int, dict[str, int]]:
 
 def usage_faults(log: str, architecture: str) -> Iterator[str]:
     limit, named = register_budget()
-    for name, usage in nvrtc.usages(log).items():
+    for name, usage in ptxas.usages(log).items():
         if usage.spill_bytes:
             yield f"{name} on {architecture}: spills {usage.spill_bytes} bytes"
         if usage.registers > named.get(name, limit):
@@ -84,25 +91,27 @@ def usage_faults(log: str, architecture: str) -> Iterator[str]:
 
 
 def kernels_of(text: str) -> list[str]:
+    """The kernels that a unit names; macros name more."""
     return re.findall(r"TD_GLOBAL\((\w+),", text)
 
 
-def check_unit(
-    compiler: nvrtc.Nvrtc, name: str, text: str, archs: list[str], until: float = float("inf")
-) -> list[str] | None:
-    """What is wrong with the unit; None where it has not been compiled and time is up."""
-    if time.monotonic() > until and not all(
-        compiler.is_cached(text, a, name) for a in ("compute_75", *archs)
-    ):
-        return None
+def check_ptx(compiler: nvrtc.Nvrtc, name: str, text: str) -> list[str]:
+    """What is wrong with the PTX of the unit."""
     try:
-        ptx, _ = compiler.compile(text, "compute_75", name)
-        faults = [*ptx_faults(ptx.rstrip(b"\0").decode(), kernels_of(text))]
-        for architecture in archs:
-            _, log = compiler.compile(text, architecture, name)
-            faults += usage_faults(log, architecture)
+        ptx = compiler.compile(text, nvrtc.LOWEST, name)
     except nvrtc.CompileError as error:
         return [str(error)]
+    return [*ptx_faults(ptx, kernels_of(text))]
+
+
+def check_unit(compiler: ptxas.Compiler, name: str, text: str, archs: list[str]) -> list[str]:
+    """What is wrong with that, and with the unit's cubins."""
+    faults = check_ptx(compiler.nvrtc, name, text)
+    try:
+        for architecture in archs:
+            faults += usage_faults(compiler.cubin(name, text, architecture)[1], architecture)
+    except nvrtc.CompileError as error:
+        faults.append(str(error))
     return faults
 
 
@@ -111,35 +120,27 @@ def main() -> int:
     parser.add_argument("--architectures", nargs="*", default=ARCHITECTURES)
     parser.add_argument("--units", default="", help="only those whose names match this expression")
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--seconds", type=float, default=float("inf"), help="compiles so long")
     args = parser.parse_args()
-    path = nvrtc.find_library()
-    if path is None:
-        print("no NVRTC: pip install -r tools/requirements-cuda.txt")
+    compiler = ptxas.Compiler.find()
+    if compiler is None:
+        print(ptxas.MISSING)
         return 1
-    compiler = nvrtc.Nvrtc(path, nvrtc.CACHE)
     chosen = {name: text for name, text in units().items() if re.search(args.units, name)}
-    start, families = time.process_time(), defaultdict[str, list[str]](list)
-    until, left = time.monotonic() + args.seconds, list[str]()
-    with ThreadPoolExecutor(args.jobs) as pool:
+    families = defaultdict[str, list[str]](list)
+    with nvrtc.processes(args.jobs) as pool:
         work = {
-            n: pool.submit(check_unit, compiler, n, t, args.architectures, until)
+            n: pool.submit(check_unit, compiler, n, t, args.architectures)
             for n, t in chosen.items()
         }
         for name, result in work.items():
-            faults, family = result.result(), name.split("_")[0]
-            left += [family] if faults is None else []
-            families[family] += faults or []
+            families[name.split("_")[0].removesuffix(".cu")] += result.result()
     for family, faults in families.items():
-        outcome = "FAILED" if faults else "left  " if family in left else "ok    "
+        outcome = "FAILED" if faults else "ok    "
         print("\n".join([f"{outcome} {family}", *faults]))
-    count = sum(len(kernels_of(text)) for text in chosen.values())
-    seconds = time.process_time() - start
+    seconds = sum(os.times()[:4])
     wrong = sum(map(len, families.values()))
-    print(f"{count} kernels, {len(chosen)} units, {wrong} faults, {seconds:.0f} s of CPU")
-    if left:
-        print(f"{len(left)} units left, of {len(chosen)}: run it again")
-    return 1 if wrong or left else 0
+    print(f"{len(chosen)} units, {wrong} faults, {seconds:.0f} s of CPU")
+    return 1 if wrong else 0
 
 
 if __name__ == "__main__":

@@ -16,13 +16,11 @@ import tomllib
 import zipfile
 from pathlib import Path
 
-import nvrtc
-from pack_cubins import ARCHITECTURES, KERNELS, Compiler, stamp_of, write
+import ptxas
+from cuda_check import units
+from pack_cubins import ARCHITECTURES, KERNELS, stamp_of, write
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT)]
-
-import cuda_units  # noqa: E402
 
 MODULE = '"""Compiled kernels for CUDA devices, which taeda finds beside itself."""\n'
 METADATA = """Metadata-Version: 2.1
@@ -83,14 +81,13 @@ def main() -> int:
     parser.add_argument("--architectures", nargs="*", default=ARCHITECTURES)
     parser.add_argument("--jobs", type=int, default=1)
     args = parser.parse_args()
-    path = nvrtc.find_library()
-    if path is None:
-        print("no NVRTC: pip install -r tools/requirements-cuda.txt")
+    compiler = ptxas.Compiler.find()
+    if compiler is None:
+        print(ptxas.MISSING)
         return 1
     with tempfile.TemporaryDirectory() as name:
-        units, stamp = cuda_units.emit(), stamp_of(KERNELS)
-        architectures, folder = args.architectures, Path(name)
-        for line in write(Compiler(path), folder, architectures, units, stamp, args.jobs):
+        folder, stamp = Path(name), stamp_of(KERNELS)
+        for line in write(compiler, folder, args.architectures, units(), stamp, args.jobs):
             print(line, flush=True)
         wheel = build(folder, ROOT / "dist")
     print(f"{wheel.relative_to(ROOT)}: {wheel.stat().st_size / 1e6:.2f} MB")

@@ -27,7 +27,6 @@ import struct
 import sys
 import zlib
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -45,7 +44,8 @@ KINDS = [f"%{kind}{of}" for kind in "r rd f fd p rs rc".split() for of in ("", "
 KINDS += ["$L__BB0_"]
 REGISTER = re.compile(r"(%[a-z]+<?|\$L__BB0_)(\d+)")
 FUNCTION = re.compile(r"^(?=(?:\.visible |\.weak )?\.(?:entry|func)\b)", re.M)
-ENTRY = re.compile(r"^\.visible \.entry (\w+)\(", re.M)
+# One, with its body or without.
+NAMED = re.compile(r"[^(]*?\.(entry|func)\s+(?:\([^)]*\)\s*)?([\w$]+).*?^([;}])\n", re.M | re.S)
 
 
 def varint(n: int) -> bytes:
@@ -150,37 +150,70 @@ def families() -> dict[str, Family]:
     return {name: Family(" ".join(suffixes)) for name, suffixes in types.items()}
 
 
+@dataclass
+class Parts:
+    """A unit's PTX: what stands outside of functions, functions that are called, and kernels."""
+
+    head: str
+    declared: dict[str, str] = field(default_factory=dict)
+    defined: dict[str, str] = field(default_factory=dict)
+    kernels: dict[str, str] = field(default_factory=dict)
+
+    @staticmethod
+    def of(ptx: str) -> Parts:
+        head, *functions = FUNCTION.split(ptx)
+        parts = Parts(head)
+        for function in functions:
+            found = NAMED.match(function)
+            assert found, function[:80]
+            text, what, name, end = found[0], found[1], found[2], found[3]
+            kind = parts.kernels if what == "entry" else parts.defined
+            (kind if end == "}" else parts.declared)[name] = text
+            parts.head += function[len(text) :]
+        return parts
+
+    def before(self, kernel: str) -> str:
+        """What the module of one kernel has besides it: no function that it does not call."""
+        called, texts = list[str](), [self.kernels[kernel]]
+        while texts:
+            words = set(re.findall(r"[\w$]+", texts.pop()))
+            fresh = [name for name in self.defined if name in words and name not in called]
+            called += fresh
+            texts += [self.defined[name] for name in fresh]
+        declared = (text for name, text in self.declared.items() if name in called)
+        defined = (text for name, text in self.defined.items() if name in called)
+        return "".join([self.head, *declared, *defined])
+
+
 def add_unit(ptx: str, families: Iterable[Family]) -> None:
     """Each kernel goes to the family of the type that its name ends in."""
     lines = (re.sub(r"\s*//.*", "", line) for line in ptx.splitlines())
-    text = renumbered("\n".join(line for line in lines if line.strip()))
-    head, *entries = re.split(r"^(?=\.visible \.entry )", text, flags=re.M)
-    for entry in entries:
-        found = ENTRY.match(entry)
-        assert found, entry[:80]
-        kind = found[1].removesuffix("_any").rsplit("_", 1)[1]
+    unit = Parts.of(renumbered("".join(f"{line}\n" for line in lines if line.strip())))
+    for name, text in unit.kernels.items():
+        kind = name.removesuffix("_any").rsplit("_", 1)[1]
         family = next(f for f in families if kind in f.types.split())
-        family.add_kernel(found[1], head, entry)
+        family.add_kernel(name, unit.before(name), text)
 
 
-def tail(units: dict[str, str], headers: dict[bytes, bytes]) -> Family:
+def tail(units: dict[str, str], headers: dict[str, str]) -> Family:
     """Units as text, with the headers that they include."""
     family = Family("text")
     for unit, text in units.items():
+        assert "##" not in text, f"{unit}: macros name its kernels, so nothing finds them as text"
         family.add(unit, text)
         for kernel in cuda_check.kernels_of(text):
             family.add(kernel, unit)
     for name, text_of_header in headers.items():
-        family.add(f"&{name.decode()}", text_of_header.decode())
+        family.add(f"&{name}", text_of_header)
     return family
 
 
 def compiled(compiler: nvrtc.Nvrtc, texts: dict[str, str], jobs: int) -> Iterator[tuple[str, str]]:
     """(name, PTX) of every unit."""
-    with ThreadPoolExecutor(jobs) as pool:
-        work = {n: pool.submit(compiler.compile, t, "compute_75", n) for n, t in texts.items()}
+    with nvrtc.processes(jobs) as pool:
+        work = {n: pool.submit(compiler.compile, t, nvrtc.LOWEST, n) for n, t in texts.items()}
         for name, result in work.items():
-            yield name, result.result()[0].rstrip(b"\0").decode()
+            yield name, result.result()
 
 
 def main() -> int:
@@ -194,12 +227,12 @@ def main() -> int:
         print("no NVRTC: pip install -r tools/requirements-cuda.txt")
         return 1
     found, units = families(), cuda_check.units()
-    compiler = nvrtc.Nvrtc(path, nvrtc.CACHE)
+    compiler = nvrtc.Nvrtc(path)
     left = {n: t for n, t in units.items() if args.tail and re.search(args.tail, n)}
     for _, ptx in compiled(compiler, {n: t for n, t in units.items() if n not in left}, args.jobs):
         add_unit(ptx, found.values())
     count = sum(len(family.index) - len(family.preludes) for family in found.values())
-    later = [tail(left, compiler.headers)] if left else []
+    later = [tail(left, nvrtc.all_headers())] if left else []
     data = packed([*found.values(), *later])
     args.out.write_bytes(data)
     more = (

@@ -17,6 +17,8 @@ import xml.etree.ElementTree as ElementTree
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from nvrtc import find_library
+
 ROOT = Path(__file__).resolve().parent.parent
 # pytest's own closing line, which would compete with ours.
 PYTEST_SUMMARY = re.compile(
@@ -79,6 +81,10 @@ def run_gtest(
         return Counts(failed=1, failures=[f"{binary.name} was not built"])
     report = build / "test-results" / "gtest.json"
     report.unlink(missing_ok=True)
+    # libtaeda looks for NVRTC beside an installed taeda, which a build is not.
+    if compiler := find_library():
+        folders = [str(compiler.parent), *filter(None, [env.get("LD_LIBRARY_PATH")])]
+        env = env | {"LD_LIBRARY_PATH": os.pathsep.join(folders)}
     command = [str(binary), f"--gtest_output=json:{report}", "--gtest_brief=1"]
     if names:
         command.append(f"--gtest_filter={names}")

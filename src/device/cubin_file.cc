@@ -17,7 +17,7 @@
 namespace taeda::cuda {
 namespace {
 
-constexpr std::string_view kMagic = "TDCUBIN1";
+constexpr std::string_view kMagic = "TDCUBIN2";
 
 }  // namespace
 
@@ -71,7 +71,8 @@ size_t CubinFile::unit(const std::string& kernel) const {
 
 std::string CubinFile::image(size_t unit) const {
   const Unit& what = units_.at(unit);
-  std::optional<std::string> raw = unpacked(path_, what.offset, what.packed_bytes, what.raw_bytes);
+  std::optional<std::string> raw =
+      unpacked_xz(path_, what.offset, what.packed_bytes, what.raw_bytes);
   TD_CHECK(raw, "{}: the file of cubins is damaged", path_);
   return *std::move(raw);
 }

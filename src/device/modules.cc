@@ -20,6 +20,7 @@
 #include "device/graph.h"
 #include "device/kernel_compiler.h"
 #include "device/kernel_file.h"
+#include "device/packed_part.h"
 #include "taeda/error.h"
 #include "taeda/warning.h"
 
@@ -79,6 +80,11 @@ class Cubins {
  public:
   explicit Cubins(int device)
       : file_(CubinFile::find(CubinFile::default_folder(), card_of(device))) {
+    if (file_ && !has_xz()) {
+      warn(format("{} is not used, because there is no liblzma.so.5\nFix: install xz",
+                  file_->path()));
+      file_ = nullptr;
+    }
     if (!file_ || !kernel_file() || file_->stamp() == CubinFile::stamp_of(kernel_path())) return;
     warn(
         format("{} has the kernels of another version of taeda, and is not used\n"

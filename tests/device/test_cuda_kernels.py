@@ -1,7 +1,7 @@
-"""The kernels for CUDA devices compile: a sample, by NVRTC where it is installed."""
+"""The kernels for CUDA devices compile, by NVRTC and ptxas where they are installed."""
 
+import os
 import sys
-import zlib
 from pathlib import Path
 
 import pytest
@@ -11,7 +11,9 @@ sys.path.insert(0, str(ROOT / "tools"))
 
 import cuda_check  # noqa: E402
 import nvrtc  # noqa: E402
+import ptxas  # noqa: E402
 
+UNITS = cuda_check.units()
 SAMPLE = "arithmetic_float_add_f32 special_float_erf_f32 complex_complex_conj_physical_c64".split()
 PTX = """
 .version 8.4
@@ -32,63 +34,80 @@ def compiler() -> nvrtc.Nvrtc:
     return nvrtc.Nvrtc(path)
 
 
+@pytest.fixture(scope="module")
+def faults(compiler):
+    """What the check finds in the PTX of each unit, which is what taeda_kernels.bin packs."""
+    with nvrtc.processes(len(os.sched_getaffinity(0))) as pool:
+        yield {
+            name: pool.submit(cuda_check.check_ptx, compiler, name, text)
+            for name, text in UNITS.items()
+        }
+        pool.shutdown(cancel_futures=True)
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_kernels_become_ptx(faults, unit):
+    assert not faults[unit].result()
+
+
 @pytest.mark.parametrize("name", SAMPLE)
-def test_kernels_become_ptx_and_cubins(compiler, name):
-    unit = next(unit for unit in cuda_check.units() if unit.startswith(name))
-    faults = cuda_check.check_unit(compiler, unit, cuda_check.units()[unit], ["sm_90"])
-    assert not faults
+def test_kernels_become_cubins(name):
+    compiler = ptxas.Compiler.find()
+    if compiler is None or not compiler.knows("sm_120"):
+        pytest.skip(ptxas.MISSING)
+    unit = next(unit for unit in UNITS if unit.startswith(name))
+    assert not cuda_check.check_unit(compiler, unit, UNITS[unit], ["sm_90", "sm_120"])
 
 
 def test_a_broken_kernel_is_refused_with_its_line(compiler):
+    text = '#include "kernels/cuda/text/kernel.cuh"\nint x = y;\n'
     with pytest.raises(nvrtc.CompileError, match=r"broken\.cu\(2\): error"):
-        compiler.compile(
-            '#include "kernels/cuda/text/kernel.cuh"\nint x = y;\n', "compute_75", "broken.cu"
-        )
+        compiler.compile(text, "compute_75", "broken.cu")
+    (fault,) = cuda_check.check_ptx(compiler, "broken.cu", text)
+    assert "broken.cu(2): error" in fault
 
 
 class Counting(nvrtc.Nvrtc):
     """A compiler that only counts what it is asked for."""
 
     version = (12, 4)
-    headers = {b"a.h": b"one"}
 
-    def __init__(self, cache):
-        self.cache, self.compiled = cache, []
+    def __init__(self, folder):
+        self.cache, self.compiled = nvrtc.Cache(folder), []
 
-    def _compiled(self, text, architecture, name):
+    def _compiled(self, text, headers, architecture, name):
         self.compiled.append((text, architecture))
-        return b"\x7fELF\0" + text.encode(), f"log of {name}"
+        return f"PTX of {text}".encode(), f"log of {name}"
 
 
 def test_a_check_that_was_stopped_goes_on_where_it_was(tmp_path):
     first, second = Counting(tmp_path / "cache"), Counting(tmp_path / "cache")
-    given = first.compile("text", "sm_90", "a.cu")
-    assert given == (b"\x7fELF\0text", "log of a.cu")
-    assert second.compile("text", "sm_90", "a.cu") == given and second.compiled == []
-    second.compile("text", "sm_80", "a.cu")
-    second.compile("other", "sm_90", "a.cu")
-    assert second.compiled == [("text", "sm_80"), ("other", "sm_90")]
-    changed = Counting(tmp_path / "cache")
-    changed.headers = {b"a.h": b"two"}
-    changed.compile("text", "sm_90", "a.cu")
+    assert first.compile("text", "compute_75", "a.cu") == "PTX of text"
+    assert second.compile("text", "compute_75", "a.cu") == "PTX of text"
+    assert second.compiled == []
+    second.compile("text", "compute_80", "a.cu")
+    second.compile("other", "compute_75", "a.cu")
+    assert second.compiled == [("text", "compute_80"), ("other", "compute_75")]
     newer = Counting(tmp_path / "cache")
     newer.version = (12, 8)
-    newer.compile("text", "sm_90", "a.cu")
-    assert len(changed.compiled) == len(newer.compiled) == 1
-    assert not Counting(None).compile("text", "sm_90")[1].endswith("a.cu")
+    newer.compile("text", "compute_75", "a.cu")
+    assert len(newer.compiled) == 1
+    without = Counting(None)
+    for _ in range(2):
+        without.compile("text", "compute_75", "a.cu")
+    assert len(without.compiled) == 2
 
 
-def test_a_check_without_time_looks_at_what_was_compiled(tmp_path):
-    compiler = Counting(tmp_path / "cache")
-    assert cuda_check.check_unit(compiler, "a.cu", "text", ["sm_90"], until=0) is None
-    for architecture in ("compute_75", "sm_90"):
-        compiler.compile(PTX, architecture, "a.cu")
-    assert not compiler.is_cached(PTX, "sm_80", "a.cu")
-    compiler.compiled.clear()
-    ptx = zlib.compress(b"log\0" + PTX.encode())
-    compiler._cached(PTX, "compute_75", "a.cu").write_bytes(ptx)
-    assert cuda_check.check_unit(compiler, "a.cu", PTX, ["sm_90"], until=0) == []
-    assert compiler.compiled == []
+def test_only_units_that_include_a_changed_header_are_compiled_anew(tmp_path, monkeypatch):
+    headers = {"a.h": '#include "b.h"', "b.h": "one", "c.h": "one"}
+    monkeypatch.setattr(nvrtc, "all_headers", lambda: headers)
+    compiler, units = Counting(tmp_path / "cache"), ['#include "a.h"', "#include <c.h>"]
+    for changed, anew in (("", units), ("b.h", units[:1]), ("c.h", units[1:])):
+        headers |= {changed: "two"} if changed else {}
+        compiler.compiled.clear()
+        for unit in units:
+            compiler.compile(unit, "compute_75", "a.cu")
+        assert [text for text, _ in compiler.compiled] == anew
 
 
 def test_what_the_check_finds_in_ptx():
@@ -105,7 +124,7 @@ def test_what_the_check_finds_in_ptxas_report():
 ptxas info    : Function properties for f_f32
     0 bytes stack frame, 8 bytes spill stores, 8 bytes spill loads
 ptxas info    : Used 300 registers, 528 bytes cmem[0]"""
-    assert nvrtc.usages(log) == {"f_f32": nvrtc.Usage(300, 8, 0)}
+    assert ptxas.usages(log) == {"f_f32": ptxas.Usage(300, 8, 0)}
     assert [*cuda_check.usage_faults(log, "sm_90")] == [
         "f_f32 on sm_90: spills 8 bytes", "f_f32 on sm_90: 300 registers"
     ]  # fmt: skip

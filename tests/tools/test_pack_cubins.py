@@ -1,11 +1,11 @@
 """The optional wheel of compiled kernels: taeda loads what it holds for the card, else PTX."""
 
+import lzma
 import os
 import struct
 import subprocess
 import sys
 import zipfile
-import zlib
 from pathlib import Path
 
 import pytest
@@ -18,6 +18,7 @@ sys.path.insert(0, str(ROOT / "tools"))
 import make_cuda_wheel  # noqa: E402
 import nvrtc  # noqa: E402
 import pack_cubins  # noqa: E402
+import ptxas  # noqa: E402
 from pack_cubins import Module  # noqa: E402
 
 LIBRARIES = Path(taeda._C.__file__).parents[2] / "lib"
@@ -58,9 +59,9 @@ def run(folder: Path, **more: str) -> subprocess.CompletedProcess:
     return subprocess.run(command, env=env, cwd=ROOT, capture_output=True, text=True)
 
 
-def loaded(folder: Path) -> list[str]:
-    """How many images the driver got, and whether there are cubins for the card, of sm_90."""
-    done = run(folder)
+def loaded(folder: Path, card: int = 90) -> list[str]:
+    """How many images the driver got, and whether there are cubins for the card."""
+    done = run(folder, TAEDA_SIM_CARD=str(card))
     assert done.returncode == 0, done.stderr
     return done.stdout.split()
 
@@ -68,6 +69,14 @@ def loaded(folder: Path) -> list[str]:
 def test_a_module_is_loaded_once_and_kernels_without_one_come_from_ptx(tmp_path):
     assert loaded(write(tmp_path / "cubins", "sm_90", elf(90))) == ["1", "True"]
     assert loaded(write(tmp_path / "newer", "sm_90", elf(90, version=8))) == ["1", "True"]
+
+
+def test_a_card_takes_the_newest_file_of_its_major_number(tmp_path):
+    folder = write(tmp_path / "cubins", "sm_80", elf(80))
+    write(folder, "sm_120", elf(120, version=8))
+    for card, any_for_it in ((80, True), (89, True), (75, False), (90, False), (100, False),
+                             (120, True), (121, True)):  # fmt: skip
+        assert loaded(folder, card) == [str(int(any_for_it)), str(any_for_it)]
 
 
 def test_without_a_file_for_the_card_kernels_come_from_ptx(tmp_path):
@@ -98,35 +107,33 @@ def test_kernels_of_another_version_are_not_used(tmp_path):
     assert "sm_90.bin has the kernels of another version of taeda" in done.stderr
 
 
+def test_without_liblzma_kernels_come_from_ptx(tmp_path):
+    folder = write(tmp_path / "cubins", "sm_90", elf(90))
+    (tmp_path / "liblzma.so.5").touch()
+    done = run(folder, LD_LIBRARY_PATH=str(tmp_path))
+    assert "sm_90.bin is not used, because there is no liblzma.so.5" in done.stderr
+
+
 def test_a_file_has_the_modules_and_says_where_they_are():
     modules = [Module(["add_f32", "add_f16"], b"\0one" * 99), Module(["f_i64"], bytes(5000))]
     data = pack_cubins.packed(modules, 77)
     stamp, size = struct.unpack_from("<2I", data, 8)
-    assert (data[:8], stamp) == (b"TDCUBIN1", 77)
+    assert (data[:8], stamp) == (b"TDCUBIN2", 77)
     rows = data[16 : 16 + size].decode().splitlines()
     assert len(rows) == 2
     for row, module in zip(rows, modules, strict=True):
         at, packed, raw, *kernels = row.split()
         assert kernels == module.kernels and int(raw) == len(module.image)
-        assert zlib.decompress(data[int(at) :][: int(packed)]) == module.image
+        assert lzma.decompress(data[int(at) :][: int(packed)]) == module.image
 
 
-class StandIn:
-    """A compiler that knows sm_90, and by another program sm_100."""
-
-    def who(self, architecture):
-        return {"sm_90": "NVRTC", "sm_100": "ptxas"}.get(architecture, "")
-
-    def module(self, name, text, architecture):
-        return Module([name.removesuffix(".cu")], text.encode() + architecture.encode())
-
-
-def test_architectures_that_nothing_compiles_for_are_left_out_and_named(tmp_path):
-    units = {"add_f32.cu": "a", "sub_f32.cu": "b"}
-    lines = [*pack_cubins.write(StandIn(), tmp_path, ["sm_90", "sm_100", "sm_120"], units, 5)]
-    assert lines[0].endswith("MB, by NVRTC") and lines[1].endswith("MB, by ptxas")
-    assert lines[2] == "sm_120: neither NVRTC nor a ptxas knows it: such cards compile PTX"
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["sm_100.bin", "sm_90.bin"]
+def test_architectures_that_nothing_compiles_for_are_left_out_and_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(ptxas.Ptxas, "architectures", {"sm_90"})
+    compiler = ptxas.Compiler(nvrtc.Nvrtc(tmp_path), ptxas.Ptxas(tmp_path))
+    lines = [*pack_cubins.write(compiler, tmp_path / "cubins", ["sm_90", "sm_100"], {}, 5)]
+    assert lines[0].startswith("sm_90: ") and lines[0].endswith(" MB")
+    assert lines[1] == "sm_100: this ptxas does not know it: such cards compile PTX"
+    assert [path.name for path in (tmp_path / "cubins").iterdir()] == ["sm_90.bin"]
 
 
 def test_the_wheel_installs_beside_taeda(tmp_path):
@@ -146,19 +153,15 @@ def test_the_wheel_installs_beside_taeda(tmp_path):
     assert f"Requires-Dist: taeda (=={make_cuda_wheel.version()})" in metadata.decode()
 
 
-def test_kernels_that_nvrtc_compiles_are_for_their_card(tmp_path):
-    path = nvrtc.find_library()
-    if path is None:
-        pytest.skip("no NVRTC: pip install -r tools/requirements-cuda.txt")
-    compiler = pack_cubins.Compiler(path, cache=None)
+def test_compiled_kernels_are_for_their_card(tmp_path):
+    compiler = ptxas.Compiler.find(nvrtc.Cache(None))
+    if compiler is None:
+        pytest.skip(ptxas.MISSING)
     text = '#include "kernels/cuda/text/kernel.cuh"\nstruct A { float* x; };\n'
-    body = "inline void one(const A& a) { a.x[threadIdx.x] = 1; }\n"
+    body = "TD_FN void one(const A& a) { a.x[threadIdx.x] = 1; }\n"
     kernels = "".join(f"TD_GLOBAL({name}, A, one)\n" for name in ("add_f32", "mul_f32"))
-    units = {"some.cu": text + "TD_FN " + body.removeprefix("inline ") + kernels}
-    for architecture in ("sm_80", "sm_90", "sm_100"):
-        assert compiler.who(architecture) or architecture == "sm_100"
-        lines = [*pack_cubins.write(compiler, tmp_path / "cubins", [architecture], units, 0)]
-        assert len(lines) == 1
-    assert loaded(tmp_path / "cubins") == ["1", "True"]
-    (tmp_path / "cubins" / "sm_90.bin").unlink()
-    assert loaded(tmp_path / "cubins") == ["0", "False"]
+    units, folder = {"some.cu": text + body + kernels}, tmp_path / "cubins"
+    assert len([*pack_cubins.write(compiler, folder, ["sm_80", "sm_90"], units, 0)]) == 2
+    assert loaded(folder) == ["1", "True"]
+    (folder / "sm_90.bin").unlink()
+    assert loaded(folder) == ["0", "False"]

@@ -7,7 +7,12 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 
+import pytest
+
+import cuda_check
+import nvrtc
 import pack_kernels
+import ptxas
 
 PTX = """//
 .version 8.4
@@ -93,6 +98,84 @@ def test_what_is_packed_is_the_ptx_without_comments():
     assert texts["sub_f32_any"] == expected.replace("add_f32", "sub_f32_any")
 
 
+CALLS = """.version 8.4
+.func (.param .b64 func_retval0) power
+(
+\t.param .b64 power_param_0
+)
+;
+.func slow
+(
+)
+;
+.func idle
+(
+)
+;
+.global .align 8 .b8 td_fault[8];
+.visible .entry pow_f64(
+)
+{
+\tcall.uni (retval0),
+\tpower,
+\t(
+\tparam0
+\t);
+}
+.visible .entry add_f64(
+)
+{
+\tadd.f64 %fd1, %fd1, %fd1;
+}
+.func (.param .b64 func_retval0) power(
+\t.param .b64 power_param_0
+)
+{
+\tcall.uni
+\tslow,
+\t(
+\t);
+}
+.func slow()
+{
+\tret;
+}
+.func idle()
+{
+\tret;
+}
+"""
+
+
+def test_a_module_has_the_functions_that_its_kernel_calls():
+    family = pack_kernels.Family("f64")
+    pack_kernels.add_unit(CALLS, [family])
+    texts = unpacked(zlib.decompress(family.packed()[0]))
+    shared = ".version 8.4\n.global .align 8 .b8 td_fault[8];\n"
+    kernel = CALLS[
+        CALLS.index(".visible .entry add") : CALLS.index(".func (.param .b64 func_retval0) power(")
+    ]
+    assert texts["add_f64"] == shared + kernel
+    whole = texts["pow_f64"]
+    assert whole.startswith(shared) and "idle" not in whole
+    assert whole.count("power_param_0\n") == 2 and whole.count("slow") == 3
+    assert whole.index(".func slow\n") < whole.index("\tslow,") < whole.index(".visible .entry pow")
+
+
+def test_a_kernel_is_a_module_that_ptxas_takes():
+    library, assembler = nvrtc.find_library(), ptxas.find_ptxas()
+    if library is None or assembler is None:
+        pytest.skip(ptxas.MISSING)
+    name, text = next(u for u in cuda_check.units().items() if u[0].startswith("power_double"))
+    family = pack_kernels.Family("f64")
+    pack_kernels.add_unit(nvrtc.Nvrtc(library).compile(text, nvrtc.LOWEST, name), [family])
+    kernels = unpacked(zlib.decompress(family.packed()[0]))
+    assert any("call" in ptx for ptx in kernels.values())
+    for kernel in cuda_check.kernels_of(text):
+        image, _ = ptxas.Ptxas(assembler, nvrtc.Cache(None)).compile(kernels[kernel], "sm_75")
+        assert image.startswith(b"\x7fELF")
+
+
 def test_registers_are_numbered_anew_in_each_function():
     assert pack_kernels.renumbered(PTX) == (
         PTX.replace("%f3, [", "%f1, [")
@@ -103,7 +186,7 @@ def test_registers_are_numbered_anew_in_each_function():
 
 def test_units_of_the_tail_are_text():
     text = "using add_c64_args = A;\nTD_GLOBAL(add_c64, add_c64_args, dense<7>) // %r5 %f12\n"
-    family = pack_kernels.tail({"arithmetic_complex.cu": text}, {b"a/b.h": b"#define N 3\n"})
+    family = pack_kernels.tail({"arithmetic_complex.cu": text}, {"a/b.h": "#define N 3\n"})
     data, _ = family.packed()
     texts = unpacked(zlib.decompress(data))
     assert texts == {

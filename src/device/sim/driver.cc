@@ -159,6 +159,13 @@ Status device_memory(size_t* bytes, DeviceHandle device) {
   });
 }
 
+// The compute capability of all devices, 90 for 9.0: which compiled kernels they take.
+int card() {
+  const char* const text = std::getenv("TAEDA_SIM_CARD");
+  static const int number = text ? std::atoi(text) : 90;
+  return number;
+}
+
 // Those of an H200, which is what the figures of random numbers on a grid are known for.
 int attribute_value(Attribute which, DeviceHandle device) {
   switch (which) {
@@ -186,7 +193,9 @@ int attribute_value(Attribute which, DeviceHandle device) {
     case Attribute::kMaxThreadsPerMultiprocessor:
       return 2048;
     case Attribute::kComputeCapabilityMajor:
-      return 9;
+      return card() / 10;
+    case Attribute::kComputeCapabilityMinor:
+      return card() % 10;
     case Attribute::kMaxSharedMemoryPerMultiprocessor:
       return 228 << 10;
     case Attribute::kMaxSharedMemoryPerBlockOptin:
@@ -194,7 +203,6 @@ int attribute_value(Attribute which, DeviceHandle device) {
     case Attribute::kIntegrated:
     case Attribute::kPciDeviceId:
     case Attribute::kPciDomainId:
-    case Attribute::kComputeCapabilityMinor:
     case Attribute::kIsMultiGpuBoard:
       return 0;
   }

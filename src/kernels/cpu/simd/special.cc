@@ -175,13 +175,15 @@ std::optional<double> igamma_at_edge(double a, double x) {
 
 constexpr double kUniform = 1e6;  // the other methods take some sqrt(a) steps
 
-double igammac(double a, double x, double precision) {
+// Once in a module for CUDA, whose kernels for float16 would have eight copies each; NVRTC heeds
+// no [[gnu::noinline]].
+__attribute__((noinline)) double igammac(double a, double x, double precision) {
   if (const auto value = igamma_at_edge(a, x)) return 1 - *value;
   if (a > kUniform) return igammac_uniform(a, x);
   if (x < a && a > 0.1) return 1 - igamma_series(a, x, precision);
   return x > 1.1 ? igammac_fraction(a, x, precision) : igammac_small(a, x);
 }
-double igamma(double a, double x, double precision) {
+__attribute__((noinline)) double igamma(double a, double x, double precision) {
   if (const auto value = igamma_at_edge(a, x)) return *value;
   if (a > kUniform) return 1 - igammac_uniform(a, x);
   const bool near = x <= 1 || x <= a;
