@@ -19,6 +19,7 @@ from functools import cached_property
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+SRC = ROOT / "src"
 STANDARD = (
     "algorithm bit cmath complex cstddef cstdint cstring initializer_list limits numbers numeric "
     "optional type_traits utility"
@@ -58,6 +59,22 @@ def find_library() -> Path | None:
     return None
 
 
+def headers() -> dict[str, str]:
+    """What units may include: kernels' text, functors, and whatever those include."""
+    texts = {name: '#include "kernels/cuda/text/std.cuh"\n' for name in STANDARD} | REPLACED
+    todo = [
+        str(file.relative_to(SRC))
+        for pattern in ("kernels/cuda/text/*", "kernels/pointwise/*.h")
+        for file in SRC.glob(pattern)
+    ]
+    while todo:
+        name = todo.pop()
+        if name not in texts and (SRC / name).exists():  # the emulator's is another folder's
+            texts[name] = (SRC / name).read_text()
+            todo += INCLUDE.findall(texts[name])
+    return dict(sorted(texts.items()))
+
+
 class Nvrtc:
     def __init__(self, path: Path, cache: Path | None = None) -> None:
         self.library = ctypes.CDLL(str(path))
@@ -80,20 +97,7 @@ class Nvrtc:
 
     @cached_property
     def headers(self) -> dict[bytes, bytes]:
-        """What units may include: kernels' text, functors, and whatever those include."""
-        src = ROOT / "src"
-        texts = {name: '#include "kernels/cuda/text/std.cuh"\n' for name in STANDARD} | REPLACED
-        todo = [
-            str(file.relative_to(src))
-            for pattern in ("kernels/cuda/text/*", "kernels/pointwise/*.h")
-            for file in src.glob(pattern)
-        ]
-        while todo:
-            name = todo.pop()
-            if name not in texts and (src / name).exists():  # the emulator's is another folder's
-                texts[name] = (src / name).read_text()
-                todo += INCLUDE.findall(texts[name])
-        return {name.encode(): text.encode() for name, text in sorted(texts.items())}
+        return {name.encode(): text.encode() for name, text in headers().items()}
 
     def _check(self, status: int) -> None:
         if status:

@@ -1,4 +1,4 @@
-// What a device knows a functor's loops by: its kernels have names (gen/cuda.py), the CPU's a
+// What a device knows a functor's loops by: its kernels have names (tools/cuda_units.py), the CPU's a
 // table.
 #pragma once
 

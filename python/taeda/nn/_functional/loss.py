@@ -158,6 +158,8 @@ def multilabel_margin_loss(
     y = target.reshape(1, -1) if single else target
     valid = (y < 0).to(taeda.int64).cumsum(1) == 0  # targets end at the first -1
     index = y.clamp(min=0)
+    found = "argument #2 'target' is out of range: {} is not one of {} classes"
+    _C._check_indices(index, x.size(1), f"multilabel_margin_loss(): {found}")
     is_target = taeda.zeros_like(x).scatter_add_(1, index, valid.to(x.dtype)) > 0
     gap = 1 - x.gather(1, index).unsqueeze(2) + x.unsqueeze(1)  # n, targets, classes
     used = valid.unsqueeze(2) & ~is_target.unsqueeze(1)
@@ -316,6 +318,9 @@ def ctc_loss(
     lengths = taeda.as_tensor(target_lengths, device=log_probs.device).reshape(-1).long()
     labels = _label_rows(targets, lengths).long()
     _check_ctc(log_probs, inputs, labels, lengths, blank)
+    _C._check_indices(
+        labels, log_probs.size(2), "ctc_loss(): target {} is out of range: there are {} classes"
+    )
     losses = _ctc_of_each(log_probs, labels, inputs, lengths, blank)
     # a term of value 0 whose gradient is the softmax's part in that of the scores
     frames = taeda.arange(len(log_probs), device=log_probs.device)
