@@ -370,8 +370,7 @@ using sequences::Window;
 
 Tensor hamming_window_alpha(int64_t length, bool periodic, double alpha, double beta,
                             const TensorOptions& options) {
-  return window("hamming_window", length, periodic, options,
-                {Window::Kind::kHamming, alpha, beta});
+  return window("hamming_window", length, periodic, options, {Window::Kind::kHamming, alpha, beta});
 }
 Tensor hamming_window(int64_t length, bool periodic, const TensorOptions& options) {
   return hamming_window_alpha(length, periodic, 0.54, 0.46, options);
@@ -432,8 +431,7 @@ sequences::ComplexSpaced complex_spaced(const Scalar& start, const Scalar& end, 
 template <class F>
 Tensor filled_with(const F& at, int64_t n, DType dtype, const TensorOptions& options) {
   using T = decltype(at(0));
-  constexpr DType kCompute =
-      std::is_same_v<T, double> ? DType::kFloat64 : DType::kComplex128;
+  constexpr DType kCompute = std::is_same_v<T, double> ? DType::kFloat64 : DType::kComplex128;
   const Device device = device_or_cpu(options);
   if (has_kernel(device, dtype)) {
     const Tensor out = empty_tensor({n}, dtype, device);

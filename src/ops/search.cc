@@ -258,7 +258,8 @@ Tensor searchsorted(const Tensor& sorted_sequence, const Tensor& self, bool out_
         "torch.searchsorted(): boundary and sorter must have the same size and sorter dtype long");
     on_device::checks_indices(
         sorter, sequence.sizes().back(),
-        {"torch.searchsorted(): sorter index out of range: {} is not one of {}", {},
+        {"torch.searchsorted(): sorter index out of range: {} is not one of {}",
+         {},
          ErrorKind::kRuntime});
     sequence = op::gather(sequence, sequence.dim() - 1, sorter, false);
   }

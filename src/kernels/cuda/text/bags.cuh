@@ -6,8 +6,8 @@
 //
 // A thread has a column of a bag, or of a piece of a run of equal indices, which are sorted for the
 // gradient (runs.cuh): no atomics, in the order of the indices. Long bags are cut where the number
-// of an index is a multiple of kBagPiece; a thread has a column of a piece, and a warp adds up those
-// of a bag. Each row named is read once; a dot product is a warp's.
+// of an index is a multiple of kBagPiece; a thread has a column of a piece, and a warp adds up
+// those of a bag. Each row named is read once; a dot product is a warp's.
 #pragma once
 #include "kernels/cuda/text/bags_args.h"
 #include "kernels/cuda/text/runs.cuh"
@@ -129,8 +129,7 @@ TD_FN void bag_join_kernel(const BagsArgs& a) {
     for (int64_t k = piece + (warp.rank() + 31) % 32; k * kBagPiece < bag.end; k += 32)
       sum += *partial_of<T>(a, k, column, false);
     sum = warp.reduce(sum, [](const T& x, const T& y) { return x + y; });
-    if (warp.rank() == 0)
-      store(a.out + (number * a.width + column) * a.itemsize, a.type, sum);
+    if (warp.rank() == 0) store(a.out + (number * a.width + column) * a.itemsize, a.type, sum);
   }
 }
 
