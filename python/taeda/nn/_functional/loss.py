@@ -258,10 +258,12 @@ def _ctc_of_each(
     log_probs: Tensor, labels: Tensor, inputs: Tensor, lengths: Tensor, blank: int
 ) -> Tensor:
     """-log of the probability of all alignments, by the forward recursion over frames."""
-    frames, batch, _ = log_probs.shape
+    frames, batch, classes = log_probs.shape
     # labels with blanks between and around them
     extended = log_probs.new_full((batch, 2 * labels.shape[1] + 1), blank, dtype=taeda.int64)
     extended[:, 1::2] = labels
+    found = "ctc_loss(): target {} is out of range: there are {} classes"
+    _C._check_indices(extended, classes, found)
     # a label may follow another one without the blank between them
     may_skip = (extended[:, 2:] != blank) & (extended[:, 2:] != extended[:, :-2])
     none = log_probs.new_full((batch, 1), _IMPOSSIBLE)
@@ -318,9 +320,6 @@ def ctc_loss(
     lengths = taeda.as_tensor(target_lengths, device=log_probs.device).reshape(-1).long()
     labels = _label_rows(targets, lengths).long()
     _check_ctc(log_probs, inputs, labels, lengths, blank)
-    _C._check_indices(
-        labels, log_probs.size(2), "ctc_loss(): target {} is out of range: there are {} classes"
-    )
     losses = _ctc_of_each(log_probs, labels, inputs, lengths, blank)
     # a term of value 0 whose gradient is the softmax's part in that of the scores
     frames = taeda.arange(len(log_probs), device=log_probs.device)
