@@ -53,7 +53,7 @@ struct Spaced {
     return is_fused ? std::fma(by, times, from) : from + product(by, times);
   }
 };
-// With ends and step as numbers of type S.
+// With the step as a number of type S, as the ends are.
 template <class S>
 Spaced spaced(double first, double last, int64_t n, bool is_fused) {
   const S a = static_cast<S>(first), b = static_cast<S>(last);

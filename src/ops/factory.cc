@@ -409,13 +409,16 @@ T end_as(const Scalar& end, DType dtype) {
   }
 }
 
+// Not inline: of two neighbours GCC 12 leaves out the conversion to float and back.
+[[gnu::noinline]] double rounded_to_float(double x) { return static_cast<float>(x); }
+
 // Numbers from both ends as PyTorch rounds them. Of float32 the step is a float, whose product with
 // the index is exact, and of float64 it is added unrounded: grids keep their spacing so.
 sequences::Spaced spaced(const Scalar& start, const Scalar& end, int64_t n, DType dtype,
                          bool is_exponent) {
   const double first = end_as<double>(start, dtype), last = end_as<double>(end, dtype);
   if (!is_exponent && dtype == DType::kFloat32)
-    return sequences::spaced<float>(first, last, n, false);
+    return sequences::spaced<float>(rounded_to_float(first), rounded_to_float(last), n, false);
   return sequences::spaced<double>(first, last, n, !is_exponent && dtype == DType::kFloat64);
 }
 sequences::ComplexSpaced complex_spaced(const Scalar& start, const Scalar& end, int64_t n,
