@@ -23,7 +23,7 @@ execute_process(
   WORKING_DIRECTORY ${CMAKE_SOURCE_DIR} COMMAND_ERROR_IS_FATAL ANY)
 list(APPEND generated_methods ${TAEDA_CUDA_UNITS}/device_loops.cc)
 # What the simulated driver knows kernels of another text by.
-set(TAEDA_KERNEL_STAMP ${CMAKE_BINARY_DIR}/kernel_stamp.cc)
+set(TAEDA_KERNEL_STAMP ${CMAKE_BINARY_DIR}/stamped/device/kernel_stamp.cc)  # of layer device
 file(GLOB TAEDA_CUDA_UNIT_FILES ${TAEDA_CUDA_UNITS}/*.cu)
 add_custom_command(OUTPUT ${TAEDA_KERNEL_STAMP}
   COMMAND ${TAEDA_BUILD_PYTHON} tools/kernel_stamp.py ${TAEDA_CUDA_UNITS} ${TAEDA_KERNEL_STAMP}

@@ -19,6 +19,7 @@ def main() -> None:
     files = sorted(units.glob("*.cu"))
     texts = {file.name: file.read_text() for file in files} | nvrtc.headers()
     stamp = hashlib.sha256(json.dumps(texts, sort_keys=True).encode()).hexdigest()
+    out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(
         "// Made by tools/kernel_stamp.py.\n"
         f'extern "C" const char* taeda_kernel_stamp() {{ return "{stamp}"; }}\n'
