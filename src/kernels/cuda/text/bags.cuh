@@ -68,7 +68,7 @@ TD_FN T sum_of_rows(const BagsArgs& a, int64_t begin, int64_t end, int64_t colum
   return sum;
 }
 
-// Of a weight without columns the indices are looked at all the same.
+// Indices are looked at all the same where a weight has no columns, and behind the last bag.
 template <class T>
 TD_FN void bag_sum_kernel(const BagsArgs& a) {
   const int64_t columns = a.width > 0 ? a.width : 1;
@@ -77,6 +77,8 @@ TD_FN void bag_sum_kernel(const BagsArgs& a) {
     const auto b = static_cast<int64_t>(task) / columns,
                column = static_cast<int64_t>(task) % columns;
     const Bag bag(a, b);
+    for (int64_t i = bag.end; b + 1 == a.bags && column == 0 && i < a.count; i++)
+      is_row(a, a.indices[i]);
     if (a.partials && bag.is_long()) continue;
     const T sum = sum_of_rows<T>(a, bag.begin, bag.end, column);
     if (a.width > 0) store(a.out + static_cast<int64_t>(task) * a.itemsize, a.type, sum);
