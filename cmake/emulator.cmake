@@ -1,6 +1,6 @@
 # libtaeda_emulator: the kernels for CUDA, run on the CPU, which the simulated driver opens; for tests, no part of
 # `all` (tests/device/emulator). taeda_emulator_overrun is a few of them under the address sanitizer.
-file(GLOB emulated_kernels ${TAEDA_CUDA_UNITS}/*.cu)
+set(emulated_kernels ${TAEDA_CUDA_UNIT_FILES})
 set(emulator_core tests/device/emulator/block.cc tests/device/emulator/emulator.cc tests/device/emulator/fiber.cc)
 set_source_files_properties(${emulated_kernels} PROPERTIES LANGUAGE CXX COMPILE_OPTIONS "-xc++")
 
@@ -13,17 +13,20 @@ endfunction()
 add_library(taeda_emulator_core OBJECT EXCLUDE_FROM_ALL ${emulator_core})
 taeda_runs_kernels(taeda_emulator_core)
 add_library(taeda_emulator SHARED EXCLUDE_FROM_ALL ${emulated_kernels} src/kernels/cpu/simd/special.cc
-  $<TARGET_OBJECTS:taeda_emulator_core>)
+  ${TAEDA_KERNEL_STAMP} $<TARGET_OBJECTS:taeda_emulator_core>)
 taeda_runs_kernels(taeda_emulator)
 target_link_libraries(taeda_emulator PRIVATE taeda)
+add_dependencies(taeda_emulator taeda_sim)  # which has the stamp of the same text
 
 # The same under the sanitizers, which find what a launch did not say that its kernel touches: `make cuda-asan`.
-add_library(taeda_emulator_asan SHARED EXCLUDE_FROM_ALL ${emulated_kernels} src/kernels/cpu/simd/special.cc ${emulator_core})
+add_library(taeda_emulator_asan SHARED EXCLUDE_FROM_ALL ${emulated_kernels} src/kernels/cpu/simd/special.cc ${emulator_core}
+  ${TAEDA_KERNEL_STAMP})
 taeda_runs_kernels(taeda_emulator_asan)
 set(sanitizers -fsanitize=address,undefined -fno-sanitize=float-cast-overflow)
 target_compile_options(taeda_emulator_asan PRIVATE ${sanitizers} -g1 -fno-omit-frame-pointer)
 target_link_options(taeda_emulator_asan PRIVATE ${sanitizers})
 target_link_libraries(taeda_emulator_asan PRIVATE taeda)
+add_dependencies(taeda_emulator_asan taeda_sim)  # which has the stamp of the same text
 
 # Kernels whose threads work together under the thread sanitizer, which sees each of them as a thread; the scheduler is
 # compiled without it: `make cuda-tsan`.
@@ -37,11 +40,12 @@ taeda_runs_kernels(taeda_emulator_scheduler)
 target_compile_definitions(taeda_emulator_scheduler PRIVATE TD_TSAN)
 set_target_properties(taeda_emulator_scheduler PROPERTIES POSITION_INDEPENDENT_CODE ON)
 add_library(taeda_emulator_tsan SHARED EXCLUDE_FROM_ALL ${together} ${copies} src/kernels/cpu/simd/special.cc
-  $<TARGET_OBJECTS:taeda_emulator_scheduler>)
+  ${TAEDA_KERNEL_STAMP} $<TARGET_OBJECTS:taeda_emulator_scheduler>)
 taeda_runs_kernels(taeda_emulator_tsan)
 target_compile_options(taeda_emulator_tsan PRIVATE -fsanitize=thread -g1)
 target_link_options(taeda_emulator_tsan PRIVATE -fsanitize=thread)
 target_link_libraries(taeda_emulator_tsan PRIVATE taeda)
+add_dependencies(taeda_emulator_tsan taeda_sim)  # which has the stamp of the same text
 
 add_executable(taeda_emulator_overrun EXCLUDE_FROM_ALL tests/device/emulator/overrun/main.cc
   ${TAEDA_CUDA_UNITS}/arithmetic_float_add_f32.cu ${emulator_core} src/kernels/cpu/simd/special.cc)

@@ -22,3 +22,11 @@ execute_process(
   COMMAND ${TAEDA_BUILD_PYTHON} tools/cuda_units.py ${TAEDA_CUDA_UNITS}
   WORKING_DIRECTORY ${CMAKE_SOURCE_DIR} COMMAND_ERROR_IS_FATAL ANY)
 list(APPEND generated_methods ${TAEDA_CUDA_UNITS}/device_loops.cc)
+# What the simulated driver knows kernels of another text by.
+set(TAEDA_KERNEL_STAMP ${CMAKE_BINARY_DIR}/stamped/device/kernel_stamp.cc)  # of layer device
+file(GLOB TAEDA_CUDA_UNIT_FILES ${TAEDA_CUDA_UNITS}/*.cu)
+add_custom_command(OUTPUT ${TAEDA_KERNEL_STAMP}
+  COMMAND ${TAEDA_BUILD_PYTHON} tools/kernel_stamp.py ${TAEDA_CUDA_UNITS} ${TAEDA_KERNEL_STAMP}
+  DEPENDS tools/kernel_stamp.py tools/nvrtc.py ${TAEDA_CUDA_UNIT_FILES}
+  DEPFILE ${TAEDA_KERNEL_STAMP}.d
+  WORKING_DIRECTORY ${CMAKE_SOURCE_DIR} VERBATIM)

@@ -22,6 +22,7 @@ def source_file(ops: list[Op], table: Table) -> str:
     lines += [line for op in ops for line in operator_lines(op, table)]
     includes = ["autograd/generated.h", "kernels/launch.h", "ops/forms.h", "ops/native.h"]
     includes += ["ops/layouts.h"] * any(o.matrices or o.column_major or o.strides for o in ops)
+    includes += ["ops/device_bounds.h"] * any("_by_device(" in line for line in lines)
     return source(table, ops, includes, lines)
 
 

@@ -20,6 +20,7 @@ from functools import cache, cached_property
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+SRC = ROOT / "src"
 STANDARD = (
     "algorithm bit cmath complex cstddef cstdint cstring initializer_list limits numbers numeric "
     "optional type_traits utility"
@@ -82,17 +83,16 @@ def processes(jobs: int) -> ProcessPoolExecutor:
 @cache
 def all_headers() -> dict[str, str]:
     """What units may include: kernels' text, functors, and whatever those include."""
-    src = ROOT / "src"
     texts = {name: '#include "kernels/cuda/text/std.cuh"\n' for name in STANDARD} | REPLACED
     todo = [
-        str(file.relative_to(src))
+        str(file.relative_to(SRC))
         for pattern in ("kernels/cuda/text/*", "kernels/pointwise/*.h")
-        for file in src.glob(pattern)
+        for file in SRC.glob(pattern)
     ]
     while todo:
         name = todo.pop()
-        if name not in texts and (src / name).exists():  # the emulator's is another folder's
-            texts[name] = (src / name).read_text()
+        if name not in texts and (SRC / name).exists():  # the emulator's is another folder's
+            texts[name] = (SRC / name).read_text()
             todo += INCLUDE.findall(texts[name])
     return dict(sorted(texts.items()))
 

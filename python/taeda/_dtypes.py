@@ -142,7 +142,7 @@ class CudaTensorType(TensorType):
         if not _C._cuda_device_count():
             raise TypeError(
                 f"type torch.cuda.{cls.__name__} not available. Torch not compiled with CUDA "
-                "enabled. (no CUDA device was found)"
+                f"enabled. (no CUDA device was found: {_C._cuda_how_to_find_devices()})"
             )
         return TensorType.__call__(cls, *args, device=device).to(device or "cuda")
 

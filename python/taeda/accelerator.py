@@ -150,14 +150,14 @@ def reset_accumulated_memory_stats(device: Any = None) -> None:
 
 
 class Graph:
-    """NotImplementedError: taeda captures no work into graphs; call the function itself."""
+    """NotImplementedError: torch.cuda.graph captures the work of CUDA devices."""
 
     _only_raises = True
 
     def __init__(self, keep_graph: bool = False, **kwargs: Any) -> None:
         _need()
         raise NotImplementedError(
-            "torch.accelerator.Graph: taeda captures no work into graphs; call the function itself"
+            "torch.accelerator.Graph: use torch.cuda.CUDAGraph and torch.cuda.graph"
         )
 
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cstdlib>
 #include <memory>
 #include <mutex>
 
@@ -85,10 +86,19 @@ int device_count() { return platform().count; }
 bool is_initialized() { return initialized && !is_forked_child(); }
 bool is_forked_child() { return forked_child.load(std::memory_order_relaxed); }
 
+std::string_view how_to_find_devices() {
+  const char* const choice = std::getenv("TAEDA_CUDA");
+  if (choice && std::string_view(choice) == "driver")
+    return "TAEDA_CUDA=driver found no driver of NVIDIA's (libcuda.so.1), or the driver no device; "
+           "nvidia-smi lists what there is";
+  return "set TAEDA_CUDA=driver before the program starts; taeda asks NVIDIA's driver for devices "
+         "only where that is set";
+}
+
 void initialize(const std::string& what) {
   TD_CHECK_AS(ErrorKind::kAssertion, device_count() > 0,
-              "Torch not compiled with CUDA enabled: no CUDA device was found{}{}",
-              what.empty() ? "" : "; ", what);
+              "Torch not compiled with CUDA enabled: no CUDA device was found{}{}\nFix: {}",
+              what.empty() ? "" : "; ", what, how_to_find_devices());
   TD_CHECK(!is_forked_child(),
            "Cannot re-initialize CUDA in forked subprocess. To use CUDA with multiprocessing, you "
            "must use the 'spawn' start method");

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "device/api.h"
 
@@ -24,6 +25,8 @@ bool is_forked_child();
 // AssertionError without a device, RuntimeError in a forked child. `what` for the message:
 // "torch.cuda.init needs one".
 void initialize(const std::string& what = {});
+// For messages where there is no device: how taeda comes to have one.
+std::string_view how_to_find_devices();
 
 // The calling thread's device.
 int current_device();

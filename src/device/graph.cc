@@ -123,6 +123,14 @@ void forbid_while_capturing(Stream stream, const char* what) {
              what));
 }
 
+void forbid_host_work_while_capturing(int device, std::string_view what) {
+  if (!is_capturing(device)) return;
+  throw AcceleratorError(
+      format("operation not permitted when stream is capturing\n{} has no kernel for these tensors "
+             "on device cuda:{} and runs on the CPU, on copies, which a CUDA graph cannot repeat",
+             what, device));
+}
+
 RelaxedCapture::RelaxedCapture() : active_(any_capturing()) {
   if (active_) check(api()->capture_exchange_mode(&saved_));
 }

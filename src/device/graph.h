@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "core/memory_stats.h"
 #include "device/event_pool.h"
@@ -35,6 +36,9 @@ bool is_capturing(int device);
 bool any_capturing() noexcept;
 // RuntimeError if the stream is being captured: "`what` waits for the device, ...".
 void forbid_while_capturing(Stream stream, const char* what);
+// RuntimeError if work of the device is being captured, which the CPU would do instead: "`what` has
+// no kernel ...".
+void forbid_host_work_while_capturing(int device, std::string_view what);
 
 // What the allocator does in the scope may be done though work is captured.
 class RelaxedCapture {

@@ -4,6 +4,7 @@
 
 #include "core/device_memory.h"
 #include "core/strides.h"
+#include "device/graph.h"
 #include "device/has_kernels.h"
 #include "kernels/cpu/pointwise/loop.h"
 #include "kernels/cpu/simd/scratch.h"
@@ -23,6 +24,12 @@ bool is_on(const View& v, Device device) { return v.device == device && !is_stor
 bool has_kernel(const View& dst, const View& src) {
   return dst.device.type == DeviceType::kCUDA && is_on(dst, src.device) && is_on(src, dst.device) &&
          cuda::has_kernels();
+}
+
+// What follows is done on the host.
+void forbid_in_graphs(const View& v, std::string_view what) {
+  if (v.device.type == DeviceType::kCUDA)
+    cuda::forbid_host_work_while_capturing(v.device.index, what);
 }
 
 bool is_dense(const View& v) { return is_dense_layout(v.sizes, v.strides); }
@@ -64,6 +71,7 @@ void copy(const View& dst, const View& src, bool non_blocking) {
     return copy_memory(dst.data, dst.device, src.data, src.device, bytes_spanned(dst),
                        non_blocking);
   if (has_kernel(dst, src)) return cuda::copy(dst, src);
+  if (dst.device == src.device) forbid_in_graphs(dst, "a copy of elements of these dtypes");
   const OnHost from(src), to(dst);
   from.read();
   if (!is_dense(dst)) to.read();  // what lies between its elements is written back, too
@@ -76,6 +84,7 @@ void fill(const View& dst, const Scalar& value) {
     return cpu::fill(dst, value);
   if (dst.numel == 0 || !has_memory(dst.device)) return;
   if (has_kernel(dst, dst)) return cuda::fill(dst, value);
+  forbid_in_graphs(dst, "filling with numbers of this dtype");
   const OnHost to(dst);
   if (!is_dense(dst)) to.read();
   cpu::fill(to.view(), value);

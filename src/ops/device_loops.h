@@ -1,5 +1,5 @@
-// What a device knows a functor's loops by: its kernels have names (gen/cuda.py), the CPU's a
-// table.
+// What a device knows a functor's loops by: its kernels have names (tools/cuda_units.py), the CPU's
+// a table.
 #pragma once
 
 #include "kernels/cpu/pointwise/loop.h"

@@ -1,7 +1,6 @@
 // Factory functions, copies and conversions: the hand-written bodies behind ops/factory.yaml.
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 #include <numeric>
 
 #include "base/interrupt.h"
@@ -9,8 +8,11 @@
 #include "core/layout.h"
 #include "core/strides.h"
 #include "core/with_dtype.h"
+#include "device/has_kernels.h"
 #include "kernels/copy.h"
 #include "kernels/cpu/index/gather.h"
+#include "kernels/cuda/sequence.h"
+#include "kernels/sequences.h"
 #include "op/_cast.h"
 #include "op/arange.h"
 #include "op/clone.h"
@@ -167,27 +169,39 @@ int64_t truncated(const Scalar& x) { return x.to<int64_t>(); }
 
 constexpr int64_t kSequenceGrain = 65536;
 
+// Whether a kernel of the device fills a tensor of such elements.
+bool has_kernel(Device device, DType dtype) {
+  return device.type == DeviceType::kCUDA && !is_storage_type(dtype) && cuda::has_kernels();
+}
+
 // Element i is start + i * step, in integers for integer dtypes, else in double; then converted.
 Tensor sequence(int64_t count, const Scalar& start, const Scalar& step, DType dtype,
                 const TensorOptions& options) {
   const DType compute = is_integral(dtype) ? DType::kInt64 : DType::kFloat64;
+  const Device device = device_or_cpu(options);
+  if (has_kernel(device, dtype)) {
+    const Tensor out = empty_tensor({count}, dtype, device);
+    if (is_integral(dtype))
+      cuda::fill_sequence(view_of(out), sequences::Count{truncated(start), truncated(step)});
+    else
+      cuda::fill_sequence(view_of(out), sequences::Steps{start.to_double(), step.to_double()});
+    return finished(out, options);
+  }
   const auto count_up = [&](const Tensor& wide) {
     auto* data = wide.data<int64_t>();
-    const int64_t a = truncated(start), d = truncated(step);
+    const sequences::Count at{truncated(start), truncated(step)};
     parallel_for(0, count, kSequenceGrain, [&](int64_t begin, int64_t end) {
-      const uint64_t skipped = static_cast<uint64_t>(begin) * static_cast<uint64_t>(d);
-      cpu::count_up(data + begin, end - begin,
-                    static_cast<int64_t>(static_cast<uint64_t>(a) + skipped), d);
+      cpu::count_up(data + begin, end - begin, at(begin), at.step);
     });
   };
   const auto step_up = [&](const Tensor& wide) {
     auto* data = wide.data<double>();
-    const double a = start.to_double(), d = step.to_double();
+    const sequences::Steps at{start.to_double(), step.to_double()};
     parallel_for(0, count, kSequenceGrain, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; i++) data[i] = a + static_cast<double>(i) * d;
+      for (int64_t i = begin; i < end; i++) data[i] = at(i);
     });
   };
-  const Tensor out = written_on_host({count}, dtype, device_or_cpu(options), [&](const Tensor& t) {
+  const Tensor out = written_on_host({count}, dtype, device, [&](const Tensor& t) {
     const Tensor wide = dtype == compute ? t : empty_tensor({count}, compute, DeviceType::kCPU);
     is_integral(dtype) ? count_up(wide) : step_up(wide);
     if (!wide.is_same(t)) kernels::copy(view_of(t), view_of(wide));
@@ -250,12 +264,9 @@ Tensor range(const Scalar& start, const Scalar& end, const Scalar& step,
 
 namespace {
 
-// Elements at and below the diagonal `offset` of a matrix of that many rows and columns.
-int64_t triangle_size(int64_t rows, int64_t cols, __int128 offset) {
-  const __int128 first = std::clamp<__int128>(-offset, 0, rows);       // rows before it are empty
-  const __int128 full = std::clamp<__int128>(cols - offset, 0, rows);  // from it on they are whole
-  const __int128 shortest = first + offset + 1, longest = full + offset;
-  const __int128 count = (full - first) * (shortest + longest) / 2 + (rows - full) * cols;
+// Of the triangle at and below a diagonal.
+int64_t checked_triangle_size(int64_t rows, int64_t cols, int64_t offset) {
+  const __int128 count = sequences::triangle_size<__int128>(rows, cols, offset);
   TD_CHECK(count < std::numeric_limits<int64_t>::max() / 2,
            "the triangle of a {} x {} matrix has too many elements", rows, cols);
   return static_cast<int64_t>(count);
@@ -263,25 +274,31 @@ int64_t triangle_size(int64_t rows, int64_t cols, __int128 offset) {
 
 // Row and column numbers, [2, count]; `columns(row)` is the part of a row: first column and end.
 template <class F>
-Tensor triangle_indices(std::string_view name, int64_t first_row, int64_t count,
+Tensor triangle_indices(std::string_view name, const sequences::Triangle& triangle, int64_t count,
                         const TensorOptions& options, const F& columns) {
   const DType dtype = dtype_or(options, DType::kInt64);
   TD_CHECK_IMPLEMENTED(dtype == DType::kInt32 || dtype == DType::kInt64,
                        "\"{}\" not implemented for '{}'", name, scalar_type_name(dtype));
-  const Tensor out =
-      written_on_host({2, count}, DType::kInt64, device_or_cpu(options), [&](const Tensor& t) {
-        int64_t* rows = t.data<int64_t>();
-        int64_t* numbers = rows + count;  // of columns
-        Looks looks;
-        for (int64_t row = first_row, at = 0; at < count; row++) {
-          const auto [first, end] = columns(row);
-          const int64_t n = std::max<int64_t>(0, end - first);
-          std::fill_n(rows + at, n, row);
-          std::iota(numbers + at, numbers + at + n, first);
-          looks.after(n);
-          at += n;
-        }
-      });
+  const Device device = device_or_cpu(options);
+  if (has_kernel(device, dtype)) {
+    const Tensor out = empty_tensor({2, count}, dtype, device);
+    cuda::fill_triangle(view_of(out), triangle);
+    return finished(out, options);
+  }
+  const int64_t first_row = triangle.is_upper ? 0 : std::max<int64_t>(0, -triangle.offset);
+  const Tensor out = written_on_host({2, count}, DType::kInt64, device, [&](const Tensor& t) {
+    int64_t* rows = t.data<int64_t>();
+    int64_t* numbers = rows + count;  // of columns
+    Looks looks;
+    for (int64_t row = first_row, at = 0; at < count; row++) {
+      const auto [first, end] = columns(row);
+      const int64_t n = std::max<int64_t>(0, end - first);
+      std::fill_n(rows + at, n, row);
+      std::iota(numbers + at, numbers + at + n, first);
+      looks.after(n);
+      at += n;
+    }
+  });
   return finished(op::to_dtype(out, dtype, false, std::nullopt), options);
 }
 
@@ -290,7 +307,7 @@ Tensor triangle_indices(std::string_view name, int64_t first_row, int64_t count,
 Tensor tril_indices(int64_t row, int64_t col, int64_t offset, const TensorOptions& options) {
   offset = std::clamp(offset, -row, col);
   return triangle_indices(
-      "tril_indices", std::max<int64_t>(0, -offset), triangle_size(row, col, offset), options,
+      "tril_indices", {row, col, offset, false}, checked_triangle_size(row, col, offset), options,
       [&](int64_t i) { return std::pair(int64_t{0}, std::min(col, i + offset + 1)); });
 }
 Tensor triu_indices(int64_t row, int64_t col, int64_t offset, const TensorOptions& options) {
@@ -298,112 +315,80 @@ Tensor triu_indices(int64_t row, int64_t col, int64_t offset, const TensorOption
   const __int128 all = static_cast<__int128>(row) * col;
   TD_CHECK(all < std::numeric_limits<int64_t>::max() / 2,
            "the triangle of a {} x {} matrix has too many elements", row, col);
-  const int64_t below = triangle_size(row, col, std::max(offset - 1, -row));
+  const int64_t below = checked_triangle_size(row, col, std::max(offset - 1, -row));
   return triangle_indices(
-      "triu_indices", 0, static_cast<int64_t>(all) - below, options,
+      "triu_indices", {row, col, offset, true}, static_cast<int64_t>(all) - below, options,
       [&](int64_t i) { return std::pair(std::max<int64_t>(0, i + offset), col); });
 }
 
 namespace {
 
-constexpr double kTwoPi = 2 * std::numbers::pi;
-
-// cos(2 pi k / n) for one k after the other; of many, by the addition theorem from those of k
-// below 64 and of multiples of 64.
-class Cosines {
+// The cosines of a window one after the other: what many are made of is computed once.
+class CosineTable {
  public:
-  Cosines(double n, int64_t count) : unit_(kTwoPi / n), direct_(count < 4 * kStep) {
-    for (int64_t k = 0; k < kStep && !direct_; k++) near_[k] = at(k);
+  explicit CosineTable(const sequences::Cosines& all) : all_(all) {
+    for (int64_t k = 0; k < kStep && !all.is_computed; k++) near_[k] = all.point(k);
   }
   double operator()(int64_t k) {
-    if (direct_) return std::cos(unit_ * static_cast<double>(k));
-    if (k % kStep == 0) start_ = at(k);
-    const Point& step = near_[k % kStep];
-    return start_.cosine * step.cosine - start_.sine * step.sine;
+    if (all_.is_computed) return all_.computed(k);
+    if (k % kStep == 0) start_ = all_.point(k);
+    return all_.combined(start_, near_[k % kStep]);
   }
 
  private:
-  static constexpr int64_t kStep = 64;
-  struct Point {
-    double cosine, sine;
-  };
-  Point at(int64_t k) const {
-    const double angle = unit_ * static_cast<double>(k);
-    return {std::cos(angle), std::sin(angle)};
-  }
+  static constexpr int64_t kStep = sequences::Cosines::kStep;
 
-  const double unit_;
-  const bool direct_;
-  Point near_[kStep], start_{1, 0};
+  const sequences::Cosines& all_;
+  sequences::Cosines::Point near_[kStep], start_{1, 0};
 };
 
-// I_0(x) e^-x for x >= 0: the power series, whose terms are positive, or from 20 on the asymptotic
-// one [Abramowitz & Stegun 9.6.10, 9.7.1].
-double scaled_i0(double x) {
-  constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
-  double term = 1, sum = 1;
-  if (x < 20) {
-    for (double k = 1; term > sum * kEpsilon; k++) sum += term *= x * x / (4 * k * k);
-    return sum * std::exp(-x);
-  }
-  for (double k = 1; k < 40 && term > kEpsilon; k++)
-    sum += term *= (2 * k - 1) * (2 * k - 1) / (8 * x * k);
-  return sum / std::sqrt(kTwoPi * x);
-}
-
-// value(x, cosine) for x = k / n, k = 0 .. n: all of them, or, for a periodic window, without the
-// last; cosine() is cos(2 pi x).
-template <class F>
 Tensor window(std::string_view name, int64_t length, bool periodic, const TensorOptions& options,
-              const F& value) {
+              const sequences::Window& what) {
   const DType dtype = dtype_or(options, default_dtype());
   TD_CHECK(is_floating(dtype), "{} expects floating point dtypes, got: {}", name,
            scalar_type_name(dtype));
   TD_CHECK(length >= 0, "{} requires non-negative window_length, got window_length={}", name,
            length);
-  const Tensor wide =
-      written_on_host({length}, DType::kFloat64, device_or_cpu(options), [&](const Tensor& t) {
-        auto* data = t.data<double>();
-        const auto last = static_cast<double>(periodic ? length : length - 1);
-        Cosines cosines(last, length);
-        for (int64_t k = 0; k < length; k++)
-          data[k] =
-              length == 1 ? 1.0 : value(static_cast<double>(k) / last, [&] { return cosines(k); });
-      });
+  const sequences::Windowed at(what, length, periodic);
+  const Device device = device_or_cpu(options);
+  if (has_kernel(device, dtype)) {
+    const Tensor out = empty_tensor({length}, dtype, device);
+    cuda::fill_sequence(view_of(out), at);
+    return finished(out, options);
+  }
+  const Tensor wide = written_on_host({length}, DType::kFloat64, device, [&](const Tensor& t) {
+    auto* data = t.data<double>();
+    CosineTable cosines(at.cosines);
+    for (int64_t k = 0; k < length; k++) data[k] = at.at(k, what.has_cosine() ? cosines(k) : 0);
+  });
   return finished(op::to_dtype(wide, dtype, false, std::nullopt), options);
 }
+
+using sequences::Window;
 
 }  // namespace
 
 Tensor hamming_window_alpha(int64_t length, bool periodic, double alpha, double beta,
                             const TensorOptions& options) {
-  return window("hamming_window", length, periodic, options,
-                [&](double, const auto& cosine) { return alpha - beta * cosine(); });
+  return window("hamming_window", length, periodic, options, {Window::Kind::kHamming, alpha, beta});
 }
 Tensor hamming_window(int64_t length, bool periodic, const TensorOptions& options) {
   return hamming_window_alpha(length, periodic, 0.54, 0.46, options);
 }
 Tensor hann_window(int64_t length, bool periodic, const TensorOptions& options) {
-  return window("hann_window", length, periodic, options,
-                [](double, const auto& cosine) { return 0.5 - 0.5 * cosine(); });
+  return window("hann_window", length, periodic, options, {Window::Kind::kHamming, 0.5, 0.5});
 }
 Tensor blackman_window(int64_t length, bool periodic, const TensorOptions& options) {
-  return window("blackman_window", length, periodic, options, [](double, const auto& cosine) {
-    const double c = cosine();  // cos(2a) = 2 cos(a)^2 - 1
-    return 0.34 - 0.5 * c + 0.16 * c * c;
-  });
+  return window("blackman_window", length, periodic, options, {Window::Kind::kBlackman});
 }
 Tensor bartlett_window(int64_t length, bool periodic, const TensorOptions& options) {
-  return window("bartlett_window", length, periodic, options,
-                [](double x, const auto&) { return 1 - std::abs(2 * x - 1); });
+  return window("bartlett_window", length, periodic, options, {Window::Kind::kBartlett});
 }
 Tensor kaiser_window_beta(int64_t length, bool periodic, double beta,
                           const TensorOptions& options) {
-  const double size = std::abs(beta), largest = scaled_i0(size);
-  return window("kaiser_window", length, periodic, options, [&](double x, const auto&) {
-    const double inside = size * std::sqrt(std::max(0.0, 1 - (2 * x - 1) * (2 * x - 1)));
-    return scaled_i0(inside) / largest * std::exp(inside - size);
-  });
+  const double size = std::abs(beta);
+  return window("kaiser_window", length, periodic, options,
+                {Window::Kind::kKaiser, size, sequences::scaled_i0(size)});
 }
 Tensor kaiser_window(int64_t length, bool periodic, const TensorOptions& options) {
   return kaiser_window_beta(length, periodic, 12, options);
@@ -424,76 +409,68 @@ T end_as(const Scalar& end, DType dtype) {
   }
 }
 
-struct Unchanged {
-  template <class T>
-  T operator()(const T& x) const {
-    return x;
-  }
-};
+// Not inline: of two neighbours GCC 12 leaves out the conversion to float and back.
+[[gnu::noinline]] double rounded_to_float(double x) { return static_cast<float>(x); }
 
-// out[i] = f(evenly spaced numbers), from both ends, so that the last is exactly `last`.
-template <class T, class F>
-void space(const Tensor& out, T first, T last, const F& f) {
-  T* const to = out.data<T>();
-  const int64_t n = out.numel();
-  const T step = n > 1 ? (last - first) / static_cast<double>(n - 1) : T(0);
-  for (int64_t i = 0; i < n; i++)
-    to[i] = f(i < n / 2 || n == 1 ? first + step * static_cast<double>(i)
-                                  : last - step * static_cast<double>(n - 1 - i));
+// Numbers from both ends as PyTorch rounds them. Of float32 the step is a float, whose product with
+// the index is exact, and of float64 it is added unrounded: grids keep their spacing so.
+sequences::Spaced spaced(const Scalar& start, const Scalar& end, int64_t n, DType dtype,
+                         bool is_exponent) {
+  const double first = end_as<double>(start, dtype), last = end_as<double>(end, dtype);
+  if (!is_exponent && dtype == DType::kFloat32)
+    return sequences::spaced<float>(rounded_to_float(first), rounded_to_float(last), n, false);
+  return sequences::spaced<double>(first, last, n, !is_exponent && dtype == DType::kFloat64);
+}
+sequences::ComplexSpaced complex_spaced(const Scalar& start, const Scalar& end, int64_t n,
+                                        DType dtype, OptDouble base) {
+  using Complex = std::complex<double>;
+  const Complex first = end_as<Complex>(start, dtype), last = end_as<Complex>(end, dtype);
+  return {sequences::spaced<double>(first.real(), last.real(), n, false),
+          sequences::spaced<double>(first.imag(), last.imag(), n, false), base.value_or(0),
+          base.has_value()};
 }
 
-// Numbers from both ends as PyTorch rounds them: the step in S, whose product with the index is
-// exact. Grids keep their spacing so: rounding each number of its own would let it vary.
-template <class S>
-void space_fused(const Tensor& out, double first, double last) {
-  double* const to = out.data<double>();
-  const int64_t n = out.numel();
-  const S start = static_cast<S>(first), end = static_cast<S>(last);
-  const S step = n > 1 ? (end - start) / static_cast<S>(n - 1) : S(0);
-  const auto at = [](S from, S by, int64_t i) {
-    if constexpr (sizeof(S) == sizeof(float))
-      return double{from} + double{by} * static_cast<double>(i);
-    else
-      return std::fma(by, static_cast<double>(i), from);
-  };
-  for (int64_t i = 0; i < n; i++)
-    to[i] = i < n / 2 || n == 1 ? at(start, step, i) : at(end, -step, n - 1 - i);
-}
-
-// linspace and logspace: computed in double, or complex<double>, and converted.
+// at(i): by a kernel, or computed in double or complex<double> and converted.
 template <class F>
-Tensor spaced(std::string_view name, const Scalar& start, const Scalar& end, int64_t steps,
-              const TensorOptions& options, const F& f) {
+Tensor filled_with(const F& at, int64_t n, DType dtype, const TensorOptions& options) {
+  using T = decltype(at(0));
+  constexpr DType kCompute = std::is_same_v<T, double> ? DType::kFloat64 : DType::kComplex128;
+  const Device device = device_or_cpu(options);
+  if (has_kernel(device, dtype)) {
+    const Tensor out = empty_tensor({n}, dtype, device);
+    cuda::fill_sequence(view_of(out), at);
+    return finished(out, options);
+  }
+  const Tensor wide = written_on_host({n}, kCompute, device, [&](const Tensor& t) {
+    T* const to = t.data<T>();
+    for (int64_t i = 0; i < n; i++) to[i] = at(i);
+  });
+  return finished(op::to_dtype(wide, dtype, false, std::nullopt), options);
+}
+
+// linspace, and with a base logspace.
+Tensor spaced_tensor(std::string_view name, const Scalar& start, const Scalar& end, int64_t steps,
+                     OptDouble base, const TensorOptions& options) {
   const bool complex = start.is_complex() || end.is_complex();
   const DType inferred = complex ? to_complex(default_dtype()) : default_dtype();
   const DType dtype = dtype_or(options, inferred);
   TD_CHECK(!complex || is_complex(dtype),
            "{}(): inferred dtype {} can't be safely cast to passed dtype {}", name, inferred,
            scalar_type_name(dtype));
-  const Device device = device_or_cpu(options);
-  const DType compute = is_complex(dtype) ? DType::kComplex128 : DType::kFloat64;
-  const Tensor wide = written_on_host({steps}, compute, device, [&](const Tensor& t) {
-    if (!is_complex(dtype) || is_storage_type(dtype)) check_sequence_dtype(name, dtype);
-    const auto run = [&]<class T>(T) {
-      space<T>(t, end_as<T>(start, dtype), end_as<T>(end, dtype), f);
-    };
-    if (is_complex(dtype))
-      run(std::complex<double>{});
-    else if (std::is_same_v<F, Unchanged> && dtype == DType::kFloat32)
-      space_fused<float>(t, start.to_double(), end.to_double());
-    else if (std::is_same_v<F, Unchanged> && dtype == DType::kFloat64)
-      space_fused<double>(t, start.to_double(), end.to_double());
-    else
-      run(double{});
-  });
-  return finished(op::to_dtype(wide, dtype, false, std::nullopt), options);
+  if (has_memory(device_or_cpu(options)) && (!is_complex(dtype) || is_storage_type(dtype)))
+    check_sequence_dtype(name, dtype);
+  if (is_complex(dtype))
+    return filled_with(complex_spaced(start, end, steps, dtype, base), steps, dtype, options);
+  const sequences::Spaced numbers = spaced(start, end, steps, dtype, base.has_value());
+  if (base) return filled_with(sequences::Powers{numbers, *base}, steps, dtype, options);
+  return filled_with(numbers, steps, dtype, options);
 }
 
 }  // namespace
 
 Tensor linspace(const Scalar& start, const Scalar& end, int64_t steps,
                 const TensorOptions& options) {
-  return spaced("linspace", start, end, steps, options, Unchanged{});
+  return spaced_tensor("linspace", start, end, steps, std::nullopt, options);
 }
 
 Tensor linspace_tensor(const Tensor& start, const Tensor& end, int64_t steps,
@@ -509,10 +486,9 @@ Tensor logspace(const Scalar& start, const Scalar& end, int64_t steps, double ba
                 const TensorOptions& options) {
   if (steps == 1 && !start.is_complex()) {  // a single exponent keeps its fraction, as in PyTorch
     const Scalar power(std::pow(base, start.to_double()));
-    return spaced("logspace", power, power, 1, options, Unchanged{});
+    return spaced_tensor("logspace", power, power, 1, std::nullopt, options);
   }
-  return spaced("logspace", start, end, steps, options,
-                [base](const auto& x) { return std::pow(base, x); });
+  return spaced_tensor("logspace", start, end, steps, base, options);
 }
 Tensor logspace_tensor(const Tensor& start, const Tensor& end, int64_t steps, double base,
                        const TensorOptions& options) {

@@ -8,6 +8,7 @@
 
 #include "core/device_memory.h"
 #include "core/layout.h"
+#include "device/graph.h"
 #include "ops/allocate.h"
 #include "ops/boxing.h"
 #include "ops/contract.h"
@@ -99,6 +100,8 @@ void Call::begin() {
     if (on_device(t) && device_.is_cpu()) device_ = t.device();
   });
   if (!record_.has(OperatorRecord::kAnyDevices)) check_devices();
+  if (device_.type == DeviceType::kCUDA)
+    cuda::forbid_host_work_while_capturing(device_.index, short_name(record_.name()));
   announce(short_name(record_.name()), device_);
   each([&](const Tensor& t) { reserve(t); });
   for (Mirror& m : mirrors_) {

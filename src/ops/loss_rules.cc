@@ -67,7 +67,7 @@ bool check_class_target(const Tensor& input, const Tensor& target, int64_t ignor
            "target.long(); probabilities of classes have the input's shape and floating dtype",
            scalar_type_name(target.dtype()));
   if (target.device().type == DeviceType::kCUDA)
-    return true;  // kernels look, and raise when the host waits
+    return true;  // kernels look (ops/device_bounds.h), and raise when the host waits
   int64_t bad = 0;
   const int64_t classes = input.size(ndim == 1 ? 0 : 1);
   TD_CHECK_INDEX(!outside(target, classes, ignore_index, &bad),

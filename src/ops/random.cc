@@ -8,12 +8,15 @@
 
 #include "core/device_memory.h"
 #include "core/layout.h"
+#include "device/has_kernels.h"
 #include "kernels/copy.h"
+#include "kernels/cuda/shuffle_ties.h"
 #include "op/_cast.h"
 #include "op/_fused_dropout.h"
 #include "op/add.h"
 #include "op/bernoulli.h"
 #include "op/bernoulli_.h"
+#include "op/bitwise_and.h"
 #include "op/clamp.h"
 #include "op/clone.h"
 #include "op/contiguous.h"
@@ -27,7 +30,9 @@
 #include "op/randint_like.h"
 #include "op/random_.h"
 #include "op/real.h"
+#include "op/sort.h"
 #include "op/sum.h"
+#include "op/to_dtype.h"
 #include "op/uniform_.h"
 #include "ops/allocate.h"
 #include "ops/dispatch.h"
@@ -333,6 +338,29 @@ Tensor randint_like_high(const Tensor& self, int64_t high, const TensorOptions& 
   return impl::randint_like(self, 0, high, options, format);
 }
 
+namespace {
+
+// 0 .. n - 1 as PyTorch's CUDA kernels permute them: sorted by random keys, and those of equal keys
+// shuffled. The keys have so many bits that with probability 0.9 all differ.
+Tensor permuted_by_keys(int64_t n, Device device, Generator& generator) {
+  if (n == 0) return empty_tensor({0}, DType::kInt64, device);
+  const auto count = static_cast<double>(n);
+  const double wanted = std::log2(count - (6 * count * count + 1) / (12 * std::log(0.9)));
+  const int bits = std::min(64, static_cast<int>(std::ceil(wanted)));
+  const bool is_short = bits <= 32;
+  const Tensor drawn = empty_tensor({n}, is_short ? DType::kInt32 : DType::kInt64, device);
+  const uint64_t range = is_short ? UINT32_MAX : UINT64_MAX;
+  kernels::random_integers(view_of(drawn), range, is_short ? INT32_MIN : INT64_MIN, generator);
+  Tensor keys = op::to_dtype(drawn, DType::kInt64, false, {});
+  if (bits != 32 && bits != 64)
+    keys = op::bitwise_and(keys, Tensor(Scalar((int64_t{1} << bits) - 1)));
+  const auto [sorted, order] = op::sort(keys, 0, false);
+  cuda::shuffle_ties(view_of(order), view_of(sorted), generator);
+  return order;
+}
+
+}  // namespace
+
 Tensor randperm(int64_t n, Generator* generator, const TensorOptions& options) {
   const DType dtype = options.dtype.value_or(DType::kInt64);
   TD_CHECK_IMPLEMENTED(!is_complex(dtype) && dtype != DType::kBool,
@@ -340,6 +368,10 @@ Tensor randperm(int64_t n, Generator* generator, const TensorOptions& options) {
   const int64_t last = is_floating(dtype) ? int64_t{1} << digits(dtype) : largest_integer(dtype);
   TD_CHECK(n - 1 <= last, "randperm: n = {} is too large for {}", n, dtype);
   const Device device = resolved(options.device.value_or(Device()));
+  if (device.type == DeviceType::kCUDA && cuda::has_kernels() && n >= 0) {
+    const Tensor order = permuted_by_keys(n, device, generator_or_default(generator, device));
+    return finished(op::to_dtype(order, dtype, false, {}), options);
+  }
   const Tensor out = written_on_host({n}, dtype, device, [&](const Tensor& t) {
     kernels::random_permutation(view_of(t), generator_or_default(generator, device));
   });

@@ -25,6 +25,7 @@
 #include "op/sort.h"
 #include "op/to_dtype.h"
 #include "ops/allocate.h"
+#include "ops/device_bounds.h"
 #include "ops/device_search.h"
 #include "ops/dispatch.h"
 
@@ -255,6 +256,11 @@ Tensor searchsorted(const Tensor& sorted_sequence, const Tensor& self, bool out_
     TD_CHECK(
         sorter.sizes() == sequence.sizes() && sorter.dtype() == DType::kInt64,
         "torch.searchsorted(): boundary and sorter must have the same size and sorter dtype long");
+    on_device::checks_indices(
+        sorter, sequence.sizes().back(),
+        {"torch.searchsorted(): sorter index out of range: {} is not one of {}",
+         {},
+         ErrorKind::kRuntime});
     sequence = op::gather(sequence, sequence.dim() - 1, sorter, false);
   }
   const DType common = promote_types(sequence.dtype(), self.dtype());

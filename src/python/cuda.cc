@@ -7,6 +7,8 @@
 #include "device/memory.h"
 #include "device/modules.h"
 #include "device/stream.h"
+#include "ops/device_bounds.h"
+#include "python/autograd_support.h"
 #include "python/cuda.h"
 #include "python/memory_dicts.h"
 
@@ -53,6 +55,11 @@ PyObject* preload(PyObject* args) {
   return none();
 }
 
+PyObject* how_to_find_devices(PyObject*) {
+  const std::string_view text = cuda::how_to_find_devices();
+  return PyUnicode_FromStringAndSize(text.data(), static_cast<Py_ssize_t>(text.size()));
+}
+
 PyObject* initialize(PyObject* args) {
   const char* what = "";
   parse(args, "|s", &what);
@@ -61,6 +68,18 @@ PyObject* initialize(PyObject* args) {
 }
 
 PyObject* current_device(PyObject*) { return PyLong_FromLong(cuda::current_device()); }
+// Whether the indices are a device's, which looks for what is outside [0, size): `found`, with
+// holes for the index and the size, is raised when the host next waits.
+PyObject* check_indices(PyObject* args) {
+  PyObject* index = nullptr;
+  long long size = 0;
+  const char *found = "", *below = "";
+  parse(args, "OLs|s", &index, &size, &found, &below);
+  const on_device::Outside outside{found, below, ErrorKind::kRuntime};
+  return PyBool_FromLong(
+      on_device::checks_indices(tensor_or_none(index, "_check_indices"), size, outside));
+}
+
 PyObject* set_device(PyObject* args) {
   cuda::set_device(device_argument(args));
   return none();
@@ -258,6 +277,8 @@ PyMethodDef functions[] = {
     {"_cuda_loaded_kernels", function<loaded_kernels>, METH_VARARGS, nullptr},
     {"_cuda_preload", function<preload>, METH_VARARGS, nullptr},
     {"_cuda_initialize", function<initialize>, METH_VARARGS, nullptr},
+    {"_check_indices", function<check_indices>, METH_VARARGS, nullptr},
+    {"_cuda_how_to_find_devices", function<how_to_find_devices>, METH_NOARGS, nullptr},
     {"_cuda_current_device", function<current_device>, METH_NOARGS, nullptr},
     {"_cuda_set_device", function<set_device>, METH_VARARGS, nullptr},
     {"_cuda_synchronize", waiting<synchronize>, METH_VARARGS, nullptr},

@@ -96,3 +96,26 @@ def test_operators_whose_threads_work_together_have_no_races(tmp_path):
     kernels = rows.pop()["kernels"]
     wrong = [row for row in rows if row["outcome"] != "passed"]
     assert not wrong and len(rows) > len(TOGETHER.split()) and len(kernels) > 20
+
+
+def test_an_emulator_of_other_kernels_is_refused(tmp_path):
+    """Its stamp is another: it was built before the text of kernels changed."""
+    folder = Path(taeda.__file__).parents[2] / "lib"
+    library = folder / "libtaeda_emulator.so"
+    if not library.exists():
+        pytest.skip("the emulator was not built (ninja taeda_emulator)")
+    image = library.read_bytes()
+    (stamp,) = set(re.findall(rb"\0([0-9a-f]{64})\0", image))
+    (tmp_path / library.name).write_bytes(image.replace(stamp, stamp[::-1]))
+    program = "import taeda; taeda.ones(3, device='cuda').sum().item()"
+    env = dict(os.environ, TAEDA_CUDA="sim")
+    for name in (os.path.relpath(tmp_path / library.name, folder), "libtaeda_emulator.so"):
+        env["TAEDA_EMULATOR"] = name
+        done = subprocess.run(
+            [sys.executable, "-c", program], capture_output=True, text=True, env=env
+        )
+        if name == library.name:
+            assert done.returncode == 0, done.stderr
+            continue
+        assert "was built from other text of the kernels than this driver" in done.stderr
+        assert "ninja taeda_emulator)" in done.stderr

@@ -1,6 +1,7 @@
 """`tests/gpu/run.py`: what it does on a card is known to work on the simulated driver, where no
 time is measured; without either everything is skipped."""
 
+import importlib
 import json
 import os
 import subprocess
@@ -9,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.gpu import rows, run, sanitizers
+from tests.gpu import part, rows, run, sanitizers
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -34,11 +35,28 @@ def run_part(tmp_path, name, *options, **env):
     return [json.loads(line) for line in out.read_text().splitlines()][:-1]
 
 
-def test_without_a_card_everything_is_skipped_and_counted(tmp_path):
+def test_without_a_card_each_parts_cases_are_skipped_and_counted(tmp_path):
     done, written = run_it(tmp_path, TAEDA_CUDA="none")
     assert done.returncode == 0, done.stderr
-    assert done.stdout.endswith("0 passed, 0 failed, 1 skipped: no card, or no driver for it\n")
-    assert written["rows"] == [] and written["skipped"] == "no card, or no driver for it"
+    skipped = {part: counted["skipped"] for part, counted in written["parts"].items()}
+    total = sum(skipped.values())
+    why = "no card, or no driver for it"
+    assert done.stdout.endswith(f"0 passed, 0 failed, {total} skipped: {why}\n")
+    assert f"graphs: {skipped['graphs']} skipped\n" in done.stdout
+    assert written["skipped"] == why and len(written["rows"]) == total
+    assert {row["outcome"] for row in written["rows"]} == {"skipped"}
+    assert [*skipped] == part.NAMES
+    few = {"first_call": 2, "bars": 23, "traces": 3, "graphs": 2, "randoms": 21, "sanitizers": 2}
+    assert {name: skipped[name] for name in few} == few
+    assert skipped["parity"] > 1100 and skipped["cases"] > 500
+
+
+def test_what_is_counted_without_a_card_is_what_runs_with_one(tmp_path):
+    """Of the parts that are quick on the simulated driver."""
+    for name in ("first_call", "traces", "graphs", "bars"):
+        module = importlib.import_module(f"tests.gpu.{name}")
+        expected = [n.replace("64 M", "0 M") for n in module.names(rows.Settings())]
+        assert [r["name"] for r in run_part(tmp_path, name)] == expected
 
 
 def test_all_of_it_runs_on_the_simulated_driver(tmp_path):

@@ -71,6 +71,24 @@ def test_what_needs_a_device_says_so(call):
     with pytest.raises(AssertionError, match="Torch not compiled with CUDA enabled") as error:
         ask(taeda.cuda, call)
     assert "no CUDA device was found" in str(error.value)
+    assert "set TAEDA_CUDA=driver before the program starts" in error.value.__notes__[0]
+
+
+def test_classes_that_need_a_device_say_how_to_have_one():
+    with pytest.raises(TypeError, match="set TAEDA_CUDA=driver"):
+        taeda.cuda.FloatTensor([1.0])
+    with pytest.raises(RuntimeError) as error:
+        taeda.cuda.GreenContext()
+    assert "set TAEDA_CUDA=driver" in error.value.__notes__[0]
+
+
+def test_a_driver_that_is_not_there_is_named():
+    program = "import taeda; taeda.cuda.init()"
+    env = {**os.environ, "TAEDA_CUDA": "driver", "LD_LIBRARY_PATH": ""}
+    done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True)
+    if done.returncode == 0:
+        pytest.skip("there is a driver")
+    assert "TAEDA_CUDA=driver found no driver of NVIDIA's" in done.stderr
 
 
 def test_names_are_pytorchs():

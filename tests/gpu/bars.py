@@ -20,6 +20,8 @@ SHARE = 0.85
 LAUNCH_US = 5.0
 SORTED, SORT_RATIO = 64 << 20, 1.3
 ALLOCATION_US = 1.0
+DTYPES = (taeda.float32, taeda.bfloat16)
+LAUNCH, ALLOCATION = "a launch from Python", "an allocation that the cache serves, or its release"
 
 
 def milliseconds(framework: Any, work: Callable[[], Any], repeats: int = 20) -> float:
@@ -39,14 +41,14 @@ def milliseconds(framework: Any, work: Callable[[], Any], repeats: int = 20) -> 
     return sorted(times)[repeats // 2]
 
 
-def cases(dtype: Any, n: int) -> dict[str, tuple[float, Callable[[], Any]]]:
+def cases(dtype: Any, n: int, device: str = "cuda") -> dict[str, tuple[float, Callable[[], Any]]]:
     """Operators by name: arrays' worth of bytes, and the call."""
     F = taeda.nn.functional
-    x, y = (taeda.ones(n, dtype=dtype, device="cuda") for _ in range(2))
+    x, y = (taeda.ones(n, dtype=dtype, device=device) for _ in range(2))
     rows, z = x.view(-1, ROW), taeda.empty_like(x)
-    weight, bias = (taeda.ones(ROW, dtype=dtype, device="cuda") for _ in range(2))
+    weight, bias = (taeda.ones(ROW, dtype=dtype, device=device) for _ in range(2))
     other = taeda.bfloat16 if dtype == taeda.float32 else taeda.float32
-    converted = taeda.empty(n, dtype=other, device="cuda")
+    converted = taeda.empty(n, dtype=other, device=device)
     mixed = 1 + other.itemsize / dtype.itemsize
     return {
         "add": (3, lambda: taeda.add(x, y, out=z)),
@@ -63,7 +65,7 @@ def cases(dtype: Any, n: int) -> dict[str, tuple[float, Callable[[], Any]]]:
 
 def bandwidths(settings: Settings) -> Iterator[Row]:
     bytes_each, repeats = (2 * ROW * 4, 1) if settings.simulated else (BYTES, 20)
-    for dtype in (taeda.float32, taeda.bfloat16):
+    for dtype in DTYPES:
         name, n = str(dtype).removeprefix("torch."), bytes_each // dtype.itemsize
 
         def gigabytes(arrays: float, work: Callable[[], Any]) -> float:
@@ -93,7 +95,7 @@ def microseconds(call: Callable[[], Any], calls: int) -> float:
 def launch(settings: Settings) -> Row:
     x = taeda.ones(8, device="cuda")
     us = microseconds(lambda: x.add_(1), 20 if settings.simulated else 1000)
-    return bar(settings, "a launch from Python", us, "us", at_most=LAUNCH_US)
+    return bar(settings, LAUNCH, us, "us", at_most=LAUNCH_US)
 
 
 def allocation(settings: Settings) -> Row:
@@ -102,13 +104,16 @@ def allocation(settings: Settings) -> Row:
     stream = taeda._C._cuda_current_stream(0)
     release(allocate(4096, 0, stream), 0)
     us = microseconds(lambda: release(allocate(4096, 0, stream), 0), 20_000) / 2
-    name = "an allocation that the cache serves, or its release"
-    return bar(settings, name, us, "us", at_most=ALLOCATION_US)
+    return bar(settings, ALLOCATION, us, "us", at_most=ALLOCATION_US)
+
+
+def sort_name(n: int) -> str:
+    return f"sort of {n >> 20} M int32"
 
 
 def sort(settings: Settings) -> Row:
     n = 1 << 12 if settings.simulated else SORTED
-    name = f"sort of {n >> 20} M int32"
+    name = sort_name(n)
     x = taeda.randint(-(2**31), 2**31 - 1, (n,), dtype=taeda.int32, device="cuda")
     ours = milliseconds(taeda, lambda: x.sort(), 1 if settings.simulated else 5)
     torch = settings.torch
@@ -119,6 +124,14 @@ def sort(settings: Settings) -> Row:
     theirs = milliseconds(torch, lambda: values.sort(), 5)
     what = f"{SORT_RATIO} times PyTorch's {theirs:.4g} ms"
     return bar(settings, name, ours, "ms", at_most=SORT_RATIO * theirs, what=what)
+
+
+def names(settings: Settings) -> list[str]:
+    found = [LAUNCH, ALLOCATION]
+    for dtype in DTYPES:
+        operators = ["copy by the driver", *cases(dtype, ROW, "meta")]
+        found += [f"{o}, {str(dtype).removeprefix('torch.')}" for o in operators]
+    return [*found, sort_name(SORTED)]
 
 
 def rows(settings: Settings) -> Iterator[Row]:

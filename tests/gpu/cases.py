@@ -60,6 +60,17 @@ def run_file(file: Path, folder: Path, settings: Settings) -> Iterator[Row]:
         yield Row(f"{file.stem} {case.get('name')}", result, detail)
 
 
+def names(settings: Settings) -> list[str]:
+    """The tests that pytest finds, which are collected without a device."""
+    command = [sys.executable, "-m", "pytest", "-q", "--collect-only", "-p", "no:cacheprovider"]
+    env = dict(os.environ, TAEDA_CUDA="driver")
+    done = subprocess.run(
+        [*command, *map(str, files(settings))], cwd=ROOT, env=env, capture_output=True, text=True
+    )
+    tests = [line.split("::", 1) for line in done.stdout.splitlines() if "::" in line]
+    return [f"{Path(file).stem} {test}" for file, test in tests]
+
+
 def rows(settings: Settings) -> Iterator[Row]:
     with tempfile.TemporaryDirectory() as name:
         for file in within_time(settings, files(settings), "files of tests"):

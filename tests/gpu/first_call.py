@@ -12,7 +12,7 @@ from pathlib import Path
 from tests.gpu.rows import FAILED, SKIPPED, Row, Settings, bar
 
 ROOT = Path(__file__).resolve().parents[2]
-PTX_MS, CUBIN_MS = 60.0, 5.0
+SOURCES = (("PTX", "", 60.0), ("a cubin", None, 5.0))  # of a kernel, and milliseconds at most
 # Another kernel has been loaded: the device's context is there, the packed file has been opened.
 PROGRAM = """
 import sys, time, taeda
@@ -40,8 +40,12 @@ def first_call(cubins: str | None) -> tuple[float, bool]:
     return float(ms), compiled == "True"
 
 
+def names(settings: Settings) -> list[str]:
+    return [f"first call from {name}" for name, *_ in SOURCES]
+
+
 def rows(settings: Settings) -> Iterator[Row]:
-    for name, cubins, bound in (("PTX", "", PTX_MS), ("a cubin", None, CUBIN_MS)):
+    for name, cubins, bound in SOURCES:
         try:
             ms, compiled = first_call(cubins)
         except RuntimeError as error:

@@ -95,14 +95,19 @@ def seconds(work: Callable[[], Any], calls: int) -> float:
     return (time.perf_counter() - start) / calls
 
 
+SAME_BITS = "a captured training step gives the bits of eager ones"
+TIME = "a captured training step"
+
+
+def names(settings: Settings) -> list[str]:
+    return [SAME_BITS, TIME]
+
+
 def rows(settings: Settings) -> Iterator[Row]:
-    yield checked(
-        "a captured training step gives the bits of eager ones", lambda: same_bits(settings)
-    )
+    yield checked(SAME_BITS, lambda: same_bits(settings))
     width, calls = (32, 3) if settings.simulated else (512, 200)
     eager = seconds(Training(width).step, calls)
     training = Training(width)
     replayed = seconds(training.captured(), calls)
-    name = "a captured training step"
     what = "an eager step's time"
-    yield bar(settings, name, replayed * 1e6, "us", at_most=eager * 1e6, what=what)
+    yield bar(settings, TIME, replayed * 1e6, "us", at_most=eager * 1e6, what=what)

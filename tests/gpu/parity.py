@@ -147,6 +147,18 @@ def check_gradients(op: Op, settings: Settings) -> str:
     return f"{compared} calls" if compared else "nothing to compare"
 
 
+def names(settings: Settings) -> list[str]:
+    found = []
+    for op in operators(settings.only):
+        if grid.place(op, taeda) is None:
+            found.append(op.ident)
+            continue
+        found += [f"{op.ident} as on the CPU", *[f"{op.ident} gradients"] * differentiable(op)]
+        if settings.torch is not None and grid.place(op, settings.torch) is not None:
+            found.append(f"{op.ident} as PyTorch")
+    return found
+
+
 def rows(settings: Settings) -> Iterator[Row]:
     taeda._C._set_fallback("quiet")
     for op in within_time(settings, operators(settings.only), "operators"):

@@ -61,11 +61,22 @@ def compare(name: str, torch: Any) -> str:
     return "two draws of two seeds"
 
 
+PUBLISHED_NAME = "torch.rand(8) of seed 0, as published"
+
+
+def row_name(draw: str) -> str:
+    return f"{draw} as PyTorch's"
+
+
+def names(settings: Settings) -> list[str]:
+    return [PUBLISHED_NAME, *map(row_name, DRAWS)]
+
+
 def rows(settings: Settings) -> Iterator[Row]:
-    yield checked("torch.rand(8) of seed 0, as published", published)
+    yield checked(PUBLISHED_NAME, published)
     torch = settings.torch
     for name in DRAWS:
         if torch is None or settings.rival != "cuda":
-            yield Row(f"{name} as PyTorch's", SKIPPED, "PyTorch with CUDA is not here to compare")
+            yield Row(row_name(name), SKIPPED, "PyTorch with CUDA is not here to compare")
         else:
-            yield checked(f"{name} as PyTorch's", lambda n=name: compare(n, torch))
+            yield checked(row_name(name), lambda n=name: compare(n, torch))

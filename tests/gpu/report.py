@@ -18,11 +18,18 @@ def counts(rows: list[dict[str, Any]]) -> str:
     return ", ".join(f"{found[outcome]} {outcome}" for outcome in shown)
 
 
+def by_part(rows: list[dict[str, Any]]) -> dict[str, dict[str, int]]:
+    """How many of each part's rows had which outcome."""
+    found: dict[str, dict[str, int]] = {}
+    for row in rows:
+        found.setdefault(row["part"], dict.fromkeys(OUTCOMES, 0))[row["outcome"]] += 1
+    return found
+
+
 def summary(report: dict[str, Any]) -> str:
-    """The last line of a run; a run that was skipped as a whole counts as one."""
-    if report["skipped"]:
-        return f"0 passed, 0 failed, 1 skipped: {report['skipped']}"
-    return counts(report["rows"])
+    """The last line of a run, with the reason where all of it was skipped."""
+    why = f": {report['skipped']}" if report["skipped"] else ""
+    return counts(report["rows"]) + why
 
 
 def table(head: list[str], rows: list[list[Any]]) -> list[str]:

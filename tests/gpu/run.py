@@ -10,14 +10,16 @@
     sanitizers  memcheck and racecheck, by compute-sanitizer
 
 Each part runs in a process of its own. What is not installed, and what there was no time for, is
-skipped and counted; without a card, a driver or compiled kernels (`make cuda-kernels`) everything
-is. `--report DIR` writes a page with date, card and driver. With TAEDA_CUDA=sim all of it runs on
-the simulated driver, in small: times are then not measured. Exits 1 when something failed.
+skipped and counted; without a card, a driver or compiled kernels (`make cuda-kernels`) each part's
+cases are. `--json` has every part's counts and rows. `--report DIR` writes a page with date, card
+and driver. With TAEDA_CUDA=sim all of it runs on the simulated driver, in small: times are then not
+measured. Exits 1 when something failed.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import os
 import shutil
@@ -34,9 +36,9 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT)]
 os.environ.setdefault("TAEDA_CUDA", "driver")
 
-from tests.gpu.part import NAMES  # noqa: E402
-from tests.gpu.report import page, summary  # noqa: E402
-from tests.gpu.rows import FAILED, SKIPPED  # noqa: E402
+from tests.gpu.part import NAMES, rival  # noqa: E402
+from tests.gpu.report import by_part, page, summary  # noqa: E402
+from tests.gpu.rows import FAILED, SKIPPED, Settings  # noqa: E402
 
 import taeda  # noqa: E402
 
@@ -104,6 +106,13 @@ def run_part(name: str, seconds: float, simulated: bool) -> tuple[list[dict[str,
     return rows, kernels
 
 
+def left_out(part: str, reason: str) -> Iterator[dict[str, Any]]:
+    """A row for each of the part's cases: all of them are skipped."""
+    settings = Settings(rival=rival())
+    for name in importlib.import_module(f"tests.gpu.{part}").names(settings):
+        yield {"part": part, "name": name, "outcome": SKIPPED, "detail": reason}
+
+
 def run(parts: list[str], seconds: float, simulated: bool) -> Iterator[dict[str, Any]]:
     end, launched = time.monotonic() + seconds, set[str]()
     for part in parts:
@@ -131,18 +140,23 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=SECONDS)
     args = parser.parse_args()
     report: dict[str, Any] = {"date": date.today().isoformat(), "skipped": reason_to_skip()}
-    rows: list[dict[str, Any]] = []
-    if not report["skipped"]:
+    if report["skipped"]:
+        rows = [row for part in args.parts for row in left_out(part, report["skipped"])]
+    else:
         report |= about_the_device()
         rows = [*run(args.parts, args.seconds, report["simulated"])]
+    report["parts"] = by_part(rows)
     report["rows"] = rows
     if args.json:
         args.json.write_text(json.dumps(report, indent=1))
-    if args.report and rows:
+    if args.report and not report["skipped"]:
         print(page(report, args.report))
     for row in rows:
         if row["outcome"] == FAILED or row.get("value") is not None:
             print(json.dumps(row))
+    for part, found in report["parts"].items():
+        if report["skipped"]:
+            print(f"{part}: {found[SKIPPED]} skipped")
     print(summary(report))
     return 1 if any(row["outcome"] == FAILED for row in rows) else 0
 

@@ -50,6 +50,10 @@ def run(tool: str, operators: str, settings: Settings, path: str) -> Row:
     return Row(tool, detail=f"{len(operators.split())} operators")
 
 
+def names(settings: Settings) -> list[str]:
+    return [*SUBSETS]
+
+
 def rows(settings: Settings) -> Iterator[Row]:
     path = program()
     for tool, operators in SUBSETS.items():

@@ -254,7 +254,15 @@ def compare(trace: Trace, rival: Any) -> str:
     return text
 
 
+def row_name(trace: str) -> str:
+    return f"memory reserved by {trace}"
+
+
+def names(settings: Settings) -> list[str]:
+    return [row_name(trace) for trace in TRACES]
+
+
 def rows(settings: Settings) -> Iterator[Row]:
     rival = settings.torch if settings.rival == "cuda" else None
     for name, make in TRACES.items():
-        yield checked(f"memory reserved by {name}", lambda m=make: compare(m(), rival))
+        yield checked(row_name(name), lambda m=make: compare(m(), rival))

@@ -225,7 +225,9 @@ def _absent_class(name: str, why: str) -> type:
 
     def __new__(cls: type, *args: Any, **kwargs: Any) -> Any:
         if not device_count():
-            raise RuntimeError(f"no CUDA device was found: torch.cuda.{name} needs one")
+            error = RuntimeError(f"no CUDA device was found: torch.cuda.{name} needs one")
+            error.add_note(f"Fix: {_C._cuda_how_to_find_devices()}")
+            raise error
         raise NotImplementedError(f"torch.cuda.{name}: {why}")
 
     found: Any = type(name, (), {"__new__": __new__})

@@ -91,7 +91,8 @@ class Event(_streams.Event):
         enable_timing: whether it notes the time, for `elapsed_time`.
         blocking: whether `synchronize` lets the processor sleep.
         interprocess: not supported.
-        external: whether graphs that are captured wait for it; not supported.
+        external: whether a graph records it, or waits for it, each time that it runs; not
+            supported.
     """
 
     def __init__(
@@ -105,7 +106,8 @@ class Event(_streams.Event):
         self._event = _C._CudaEventBase(enable_timing, blocking, interprocess)
         if external:
             raise NotImplementedError(
-                "torch.cuda.Event: external: work is not captured into graphs"
+                "torch.cuda.Event: external: captured graphs neither record events of the program "
+                "nor wait for them; record the event after CUDAGraph.replay()"
             )
 
     @property

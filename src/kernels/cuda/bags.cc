@@ -1,4 +1,6 @@
 // Bags of rows, for embedding_bag (text/bags.cuh).
+#include <algorithm>
+
 #include "device/launch.h"
 #include "kernels/cuda/array.h"
 #include "kernels/cuda/copy.h"
@@ -46,7 +48,16 @@ void bag_sum(const View& out, const View& weight, const View& indices, const Vie
              const View& scales) {
   device::BagsArgs args = arguments(out, weight, indices, starts, scales);
   const View read[] = {weight, indices, starts, scales};
+  if (args.count <= device::kLongBag || out.numel == 0)
+    return run("bag_sum", args.bags * std::max<int64_t>(1, args.width), args, out, read);
+  const int64_t pieces = (args.count + device::kBagPiece - 1) / device::kBagPiece;
+  const DType compute = dtype_info(out.dtype).compute;
+  const Dense partials(out.device, compute, {{2 * pieces * args.width}});
+  args.partials = static_cast<char*>(partials.view().data);
   run("bag_sum", out.numel, args, out, read);
+  run("bag_pieces", pieces * args.width, args, partials, read);
+  const View joined[] = {partials, starts};
+  run("bag_join", (pieces - 1) * args.width * 32, args, out, joined);
 }
 
 void bag_sum_backward(const View& gw, const View& gy, const View& indices, const View& starts,

@@ -22,7 +22,8 @@ device::CrossEntropyArgs arguments(const View& x, const View& target, const View
   args.ignored = ignored;
   args.smoothing = smoothing;
   args.message = {
-      "Target {} is out of bounds. A target is the index of one of the input's {} classes.",
+      "cross_entropy(): Target {} is out of bounds. A target is the index of one of the input's {} "
+      "classes.",
       x.sizes[1], static_cast<int32_t>(ErrorKind::kIndex)};
   args.threads = group_size(x.sizes[1], item_size(x.dtype), 0);
   return args;

@@ -4,6 +4,10 @@
 namespace taeda::cuda {
 namespace {
 
+constexpr const char* kMessage =
+    "embedding(): index out of range in self: index {} is out of bounds for dimension {} with size "
+    "{}";
+
 // Rows of `table`, one for each index: the sizes of `rows`, of which the last is the row's.
 struct RowsOf {
   RowsOf(const View& table, const View& rows, const View& indices) : sizes(rows.sizes) {
@@ -28,7 +32,7 @@ struct RowsOf {
 
 void embedding(const View& out, const View& weight, const View& indices, int64_t, bool, bool) {
   const RowsOf rows(weight, out, indices);
-  Indexed what{rows.self, out, rows.index, 0, kEmbeddingMessage};
+  Indexed what{rows.self, out, rows.index, 0, kMessage};
   what.table = &weight;
   read_indexed(what);
 }

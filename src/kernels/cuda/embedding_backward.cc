@@ -9,6 +9,9 @@
 namespace taeda::cuda {
 namespace {
 
+constexpr const char* kMessage =
+    "embedding_dense_backward(): index {} is out of bounds for dimension {} with size {}";
+
 // Rows divided by how often each is named, if it is.
 void divide_by_frequency(const View& gw, const View& sums, const View& indices,
                          int64_t padding_idx) {
@@ -19,7 +22,7 @@ void divide_by_frequency(const View& gw, const View& sums, const View& indices,
   const DimVector each{indices.numel}, one{1}, none{0}, across{1, 0};
   const View vector{flat.view().data, indices.dtype, each, one, indices.numel, true, gw.device};
   const Number number(DType::kInt64, Scalar(int64_t{1}));
-  Indexed named{times, vector, vector, 0, kEmbeddingMessage};
+  Indexed named{times, vector, vector, 0, kMessage};
   named.skipped = padding_idx;
   write_indexed(named, Combine::kSum, &number.view);
   const View ones{number.view.data, DType::kInt64, times.view().sizes, none, rows, true,
@@ -47,7 +50,7 @@ void embedding_backward(const View& gw, const View& gy, const View& indices, int
   if (wide) kernels::copy(terms, gy);
   const View& to = wide ? sums.view() : gw;
   kernels::fill(to, Scalar(0.0));
-  Indices what{to, {&indices, 1}, 0, 1, false, false, false, kEmbeddingMessage};
+  Indices what{to, {&indices, 1}, 0, 1, false, false, false, kMessage};
   what.skipped = padding_idx;
   index_accumulate(what, wide ? terms.view() : gy);
   if (by_frequency) divide_by_frequency(gw, to, indices, padding_idx);

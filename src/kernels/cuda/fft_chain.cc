@@ -12,7 +12,8 @@
 namespace taeda::cuda {
 namespace {
 
-constexpr int64_t kPart = 512;  // points of a pass over columns, of which a block has several
+// Points of a pass over columns, of which a block has several. A guess, measured on no card.
+constexpr int64_t kPart = 512;
 
 // What is for the ends of a chain only.
 void leave_out_hooks(device::FftArgs& args, bool first, bool last) {

@@ -6,12 +6,15 @@
 namespace taeda::cuda {
 namespace {
 
-constexpr const char* kScatterMessage =
-    "scatter(): index {} is out of bounds for dimension {} with size {}";
+constexpr const char *kScatterMessage =
+                         "scatter(): index {} is out of bounds for dimension {} with size {}",
+                     *kScatterAddMessage =
+                         "scatter_add(): index {} is out of bounds for dimension {} with size {}";
 
-void scatter(const View& self, int64_t dim, const View& index, const View& src, Combine combine) {
+void scatter(const View& self, int64_t dim, const View& index, const View& src, Combine combine,
+             const char* message = kScatterMessage) {
   cpu::check_writable(self);
-  write_indexed({self, src, index, dim, kScatterMessage}, combine);
+  write_indexed({self, src, index, dim, message}, combine);
 }
 void scatter_number(const View& self, int64_t dim, const View& index, const Scalar& value,
                     Combine combine) {
@@ -33,7 +36,7 @@ void scatter_value(const View& self, int64_t dim, const View& index, const Scala
   scatter_number(self, dim, index, value, Combine::kSet);
 }
 void scatter_add(const View& self, int64_t dim, const View& index, const View& src) {
-  scatter(self, dim, index, src, Combine::kSum);
+  scatter(self, dim, index, src, Combine::kSum, kScatterAddMessage);
 }
 void scatter_reduce_src(const View& self, int64_t dim, const View& index, const View& src,
                         std::string_view reduce) {

@@ -12,6 +12,7 @@
 namespace taeda::cuda {
 namespace {
 
+// Guesses, measured on no card.
 constexpr int64_t kShares = 32;           // of elements: every warp goes along all points
 constexpr int64_t kMostShares = 1 << 20;  // of points
 

@@ -11,6 +11,7 @@
 namespace taeda::cuda {
 namespace {
 
+// Guesses, measured on no card.
 constexpr int64_t kEnoughLines = 4096;  // for a thread to have a whole one
 constexpr int64_t kShortLine = 64;
 

@@ -11,10 +11,6 @@
 
 namespace taeda::cuda {
 
-inline constexpr const char* kEmbeddingMessage =
-    "embedding(): index out of range in self: index {} is out of bounds for dimension {} with "
-    "size {}";
-
 // Elements are addressed along `dim` of `self`; `other` and `index` have the same sizes, but for
 // strides of 0 that stand for missing ones.
 struct Indexed {

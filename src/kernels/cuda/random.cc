@@ -5,6 +5,7 @@
 #include "kernels/cpu/random/random.h"
 #include "kernels/cuda/kernel_name.h"
 #include "kernels/cuda/philox.h"
+#include "kernels/cuda/shuffle_ties.h"
 #include "kernels/cuda/walk.h"
 
 namespace taeda::cuda {
@@ -75,6 +76,16 @@ void random_integers(const View& out, uint64_t range, int64_t base, Generator& g
 }
 void random_all_integers(const View& out, Generator& generator) {
   draw_integers(out, cpu::countable(out.dtype), 0, item_size(out.dtype) == 8, generator);
+}
+
+void shuffle_ties(const View& order, const View& keys, Generator& generator) {
+  device::TiesArgs args{};
+  args.keys = keys.as<int64_t>();
+  args.order = order.as<int64_t>();
+  args.n = static_cast<uint64_t>(order.numel);
+  args.philox = take(generator, order, args.n);
+  const Access touched[] = {access(order, true), access(keys, false), access(args.philox)};
+  launch(order.device.index, "shuffle_ties_i64_any", order.numel, &args, touched);
 }
 
 }  // namespace taeda::cuda

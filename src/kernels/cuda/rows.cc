@@ -11,10 +11,11 @@ namespace taeda::cuda {
 
 uint32_t group_size(int64_t n, int64_t along, int64_t across) {
   if (n < 16 || (across != 0 && std::abs(across) < std::abs(along))) return 1;
-  return n < 1024 ? 32 : kThreadsPerBlock;
+  return n < 1024 ? 32 : kThreadsPerBlock;  // a guess, measured on no card
 }
 
 int64_t splits_of(int64_t count, int64_t n, uint32_t threads, int64_t most) {
+  // Guesses, measured on no card, as are 32 elements for each thread of a part.
   constexpr int64_t kEnoughThreads = 1 << 16;
   const int64_t wanted = kEnoughThreads / (count * threads), worth = n / (int64_t{threads} * 32);
   return std::clamp<int64_t>(std::min(wanted, worth), 1, most);

@@ -159,7 +159,16 @@ FORBIDDEN = {
     "from the CPU": (lambda x: x.copy_(torch.ones(4)), "pin_memory", "copy_"),
     "blocking": (lambda x: x.copy_(torch.ones(4).pin_memory()), "not non_blocking", "copy_"),
     "operator without a kernel": (
-        lambda x: torch.linalg.qr(x.reshape(2, 2)), "Cannot copy between", "linalg.qr",
+        lambda x: torch.linalg.qr(x.reshape(2, 2)), "_linalg_qr has no kernel for these tensors",
+        "linalg.qr",
+    ),
+    "product": (
+        lambda x: x.reshape(2, 2) @ x.reshape(2, 2),
+        "mm has no kernel for these tensors on device cuda:0 and runs on the CPU, on copies, "
+        "which a CUDA graph cannot repeat", "",
+    ),
+    "copy of other dtypes": (
+        lambda x: x.to(torch.uint16), "dtypes has no kernel for these tensors", "",
     ),
 }  # fmt: skip
 

@@ -222,6 +222,40 @@ def test_bags(mode):
             agree(bag, table, flat, offsets)
 
 
+# Of more than 1,024 indices a bag is summed in pieces of 256: these end at, before and behind them.
+LONG_BAGS = [
+    [0], [0, 1], [0, 3000], [0, 1024], [0, 1024, 2048], [0, 1025], [0, 256, 1281, 2305],
+    [0, 255, 1290, 1291, 2400], [0, 0, 1100, 1100, 2999], [0, 100, 300, 700, 1200],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("starts", LONG_BAGS, ids=str)
+def test_long_bags_are_summed_in_pieces(starts):
+    for dtype, width in (("float64", 3), ("float32", 1), ("bfloat16", 70)):
+        table = (values("int64", (9, width)) % 3).to(getattr(taeda, dtype))  # exact sums
+        flat = (values("int64", (3000,)) + 5) % 9
+        weights = (values("int64", (3000,), 1) % 2).to(table.dtype)
+        for w in (None, weights):
+            agree(
+                lambda t, i, o, w=w: F.embedding_bag(
+                    i, t, o, mode="sum", per_sample_weights=None if w is None else w.to(t.device)
+                ),
+                table, flat, taeda.tensor(starts), what=f"{dtype} {width}",
+            )  # fmt: skip
+
+
+def test_a_long_bag_has_the_same_bits_in_every_order(simulator):
+    table, flat = values("float32", (50, 3)).cuda(), (values("int64", (5000,)) + 5).cuda()
+    sums = set()
+    for seed in range(4):
+        simulator.schedule(seed)
+        y = F.embedding_bag(flat, table, taeda.tensor([0], device="cuda"), mode="sum")
+        sums.add(tuple(y.flatten().tolist()))
+    assert len(sums) == 1
+    expected = table.cpu().double().numpy()[flat.cpu().numpy()].sum(0)
+    np.testing.assert_allclose(next(iter(sums)), expected, rtol=1e-5)
+
+
 def test_gradients_of_bags():
     flat, offsets = (values("int64", (40,)) + 5) % 9, taeda.tensor([0, 4, 4, 11, 30])
     for dtype in ("float16", "bfloat16", "float32", "float64"):
@@ -246,6 +280,19 @@ def test_a_row_that_a_bag_does_not_have_is_raised_when_the_host_waits(late):
             mode="sum",
         )
         with pytest.raises(RuntimeError, match=f"found idx to be {bad}"):
+            taeda.cuda.synchronize()
+
+
+def test_a_row_that_a_long_bag_does_not_have_is_raised_when_the_host_waits(late):
+    table, index = taeda.ones(3, 2, device="cuda"), taeda.zeros(2000, dtype=taeda.int64)
+    index[1999] = 3
+    F.embedding_bag(index.cuda(), table, taeda.tensor([0], device="cuda"), mode="sum")
+    with pytest.raises(RuntimeError, match="found idx to be 3"):
+        taeda.cuda.synchronize()
+    index[1999] = 0
+    for starts, wrong in (([0, 1500, 100], 100), ([0, 2500], 2500)):
+        F.embedding_bag(index.cuda(), table, taeda.tensor(starts).cuda(), mode="sum")
+        with pytest.raises(RuntimeError, match=rf"offsets\[\d\] is {wrong}"):
             taeda.cuda.synchronize()
 
 

@@ -251,6 +251,13 @@ def test_what_is_not_there_says_so(call):
         call()
 
 
+def test_what_to_use_instead_is_named():
+    with pytest.raises(NotImplementedError, match=r"record the event after CUDAGraph\.replay"):
+        torch.cuda.Event(external=True)
+    with pytest.raises(NotImplementedError, match=r"torch\.cuda\.graph"):
+        torch.accelerator.Graph()
+
+
 def test_device_modules():
     assert torch.get_device_module() is torch.cuda
     assert torch.get_device_module("cuda:1") is torch.cuda

@@ -158,6 +158,8 @@ def multilabel_margin_loss(
     y = target.reshape(1, -1) if single else target
     valid = (y < 0).to(taeda.int64).cumsum(1) == 0  # targets end at the first -1
     index = y.clamp(min=0)
+    found = "argument #2 'target' is out of range: {} is not one of {} classes"
+    _C._check_indices(index, x.size(1), f"multilabel_margin_loss(): {found}")
     is_target = taeda.zeros_like(x).scatter_add_(1, index, valid.to(x.dtype)) > 0
     gap = 1 - x.gather(1, index).unsqueeze(2) + x.unsqueeze(1)  # n, targets, classes
     used = valid.unsqueeze(2) & ~is_target.unsqueeze(1)
@@ -256,10 +258,12 @@ def _ctc_of_each(
     log_probs: Tensor, labels: Tensor, inputs: Tensor, lengths: Tensor, blank: int
 ) -> Tensor:
     """-log of the probability of all alignments, by the forward recursion over frames."""
-    frames, batch, _ = log_probs.shape
+    frames, batch, classes = log_probs.shape
     # labels with blanks between and around them
     extended = log_probs.new_full((batch, 2 * labels.shape[1] + 1), blank, dtype=taeda.int64)
     extended[:, 1::2] = labels
+    found = "ctc_loss(): target {} is out of range: there are {} classes"
+    _C._check_indices(extended, classes, found)
     # a label may follow another one without the blank between them
     may_skip = (extended[:, 2:] != blank) & (extended[:, 2:] != extended[:, :-2])
     none = log_probs.new_full((batch, 1), _IMPOSSIBLE)

@@ -402,6 +402,7 @@ def _raise_invalid_index(error: RuntimeError, sizes: list[int]) -> None:
 
 def _max_unpool(n: int) -> _MaxUnpool:
     name = f"max_unpool{n}d"
+    invalid = f"{name}(): Found an invalid max index: {{}} (output volumes have {{}} elements)"
 
     def unpool(
         input: Tensor,
@@ -424,6 +425,7 @@ def _max_unpool(n: int) -> _MaxUnpool:
         leading = input.shape[: input.dim() - n]
         flat = input.new_zeros((*leading, prod(sizes)))
         index = indices.reshape((*leading, -1))
+        taeda._C._check_indices(index, prod(sizes), invalid)
         try:
             filled = flat.scatter(-1, index, input.reshape((*leading, -1)))
         except RuntimeError as error:

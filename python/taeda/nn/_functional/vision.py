@@ -93,6 +93,12 @@ def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> 
         raise ValueError(f"Expected non-zero, positive output size. Got {size}")
     axes = [_centres(count, align_corners, theta) for count in size[2:]]
     points = taeda.meshgrid(*axes, indexing="ij")[::-1]  # x first
+    if theta.is_cuda and theta.size(0) == size[0]:  # which has no kernel for products
+        columns = [column.reshape(-1, *[1] * n, n) for column in theta.unbind(-1)]
+        grid = columns[-1].expand(size[0], *size[2:], n)
+        for point, column in zip(points, columns):
+            grid = taeda.addcmul(grid, point.unsqueeze(-1), column)
+        return grid
     ones = taeda.ones_like(points[0])
     base = taeda.stack([*points, ones], -1).reshape(-1, n + 1)
     return (base @ theta.transpose(1, 2)).view(size[0], *size[2:], n)
@@ -354,12 +360,12 @@ def embedding_bag(
         keep = input != padding
         kept = taeda.cat([starts.new_zeros(1), keep.cumsum(0)])
         lengths = kept[starts].diff()
-        if not _C._batch_level(input):
+        if not _hides_values(input):
             if per_sample_weights is not None:
                 per_sample_weights = per_sample_weights[keep]
             input, starts, keep = input[keep], kept[starts], None
         elif not by_rows:  # padding counts as a row of zeros
-            weight = weight.index_fill(0, taeda.tensor([padding], device=weight.device), 0)
+            weight = weight.index_fill(0, taeda.full((1,), padding, device=weight.device), 0)
     if max_norm is not None or by_rows:  # all checks come before weight is scaled in place
         raw("_bag_sum")(weight.detach()[:, :0], input.to(taeda.int64), starts, per_sample_weights)
     if by_rows:
@@ -379,6 +385,13 @@ def embedding_bag(
             raw("embedding_renorm_")(weight, input, max_norm, float(norm_type))
     total = raw("_bag_sum")(weight, input.to(taeda.int64), starts, per_sample_weights)
     return total / lengths.clamp(min=1).unsqueeze(1) if mode == "mean" else total
+
+
+def _hides_values(t: Tensor) -> bool:
+    """Whether nobody can look at them: inside vmap, and while a CUDA graph is captured."""
+    if _C._batch_level(t):
+        return True
+    return t.is_cuda and taeda.cuda.is_current_stream_capturing()
 
 
 def _bags_of_rows(
@@ -402,7 +415,7 @@ def _bags_of_rows(
     rows = raw("embedding")(
         input, weight, None, max_norm, float(norm_type), scale_grad_by_freq, sparse
     )
-    spare = int(bool(_C._batch_level(bag_of)))
+    spare = int(_hides_values(bag_of))
     zeros = weight.new_zeros((count + spare, weight.size(1)))
     if mode == "max":
         return _maxima(rows, bag_of, zeros)[:count]
@@ -413,9 +426,9 @@ def _bags_of_rows(
 
 
 def _bag_numbers(starts: Tensor, total: int, keep: Tensor | None) -> Tensor | None:
-    """The bag of each index inside vmap, where nobody can look at them; behind all bags the number
-    of one for those that do not count. None outside of it."""
-    if not _C._batch_level(starts) and keep is None:
+    """The bag of each index where nobody can look at them; behind all bags the number of one for
+    those that do not count. None elsewhere."""
+    if not _hides_values(starts) and keep is None:
         return None
     numbers = taeda.arange(total, device=starts.device)
     bag_of = taeda.searchsorted(starts[1:].contiguous(), numbers, right=True)
@@ -436,6 +449,12 @@ def _maxima(rows: Tensor, bag_of: Tensor, zeros: Tensor) -> Tensor:
     return rows.gather(0, first.clamp(max=n - 1)).masked_fill(first == n, 0)
 
 
+_FIRST_START = (
+    "embedding_bag(): offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to "
+    "start from position 0. However, got {}"
+)
+
+
 def _bag_starts(offsets: Tensor, total: int, include_last_offset: bool) -> Tensor:
     """Where each bag begins, and where the last one ends."""
     starts = offsets.to(taeda.int64)
@@ -443,7 +462,9 @@ def _bag_starts(offsets: Tensor, total: int, include_last_offset: bool) -> Tenso
         if include_last_offset:
             raise RuntimeError("include_last_offset: number of offset should be at least 1")
         return starts.new_zeros(1)
-    if _C._batch_level(starts):
+    if _C._batch_level(starts) or (
+        starts.is_cuda and _C._check_indices(starts[:1], 1, _FIRST_START)
+    ):
         pass  # whose values cannot be looked at: the kernel checks them
     elif int(starts[0]) != 0:
         raise RuntimeError(

@@ -5,8 +5,9 @@
 //   dots:     out[i] = weight[index[i]] . x[bag of i]
 //
 // A thread has a column of a bag, or of a piece of a run of equal indices, which are sorted for the
-// gradient (runs.cuh): no atomics, in the order of the indices. Each row named is read once; a dot
-// product is a warp's.
+// gradient (runs.cuh): no atomics, in the order of the indices. Long bags are cut where the number
+// of an index is a multiple of kBagPiece; a thread has a column of a piece, and a warp adds up
+// those of a bag. Each row named is read once; a dot product is a warp's.
 #pragma once
 #include "kernels/cuda/text/bags_args.h"
 #include "kernels/cuda/text/runs.cuh"
@@ -50,18 +51,87 @@ TD_FN T scale_of(const BagsArgs& a, int64_t i) {
   return a.scales ? element<T>(a.scales, a, i) : T(1);
 }
 
+struct Bag {
+  int64_t begin, end;
+  TD_FN Bag(const BagsArgs& a, int64_t b)
+      : begin(start_of(a, b, 0)), end(start_of(a, b + 1, begin)) {}
+  TD_FN bool is_long() const { return end - begin > kLongBag; }
+};
+
+// A column of the rows that indices from `begin` to `end` name.
+template <class T>
+TD_FN T sum_of_rows(const BagsArgs& a, int64_t begin, int64_t end, int64_t column) {
+  T sum = T(0);
+  for (int64_t i = begin; i < end; i++)
+    if (is_row(a, a.indices[i]) && column < a.width)
+      sum += scale_of<T>(a, i) * element<T>(a.rows, a, a.indices[i] * a.width + column);
+  return sum;
+}
+
+// Indices are looked at all the same where a weight has no columns, and behind the last bag.
 template <class T>
 TD_FN void bag_sum_kernel(const BagsArgs& a) {
-  const auto total = static_cast<uint64_t>(a.bags * a.width);
+  const int64_t columns = a.width > 0 ? a.width : 1;
+  const auto total = static_cast<uint64_t>(a.bags * columns);
   for (uint64_t task = first_index(); task < total; task += index_step()) {
-    const auto b = static_cast<int64_t>(task) / a.width,
+    const auto b = static_cast<int64_t>(task) / columns,
+               column = static_cast<int64_t>(task) % columns;
+    const Bag bag(a, b);
+    for (int64_t i = bag.end; b + 1 == a.bags && column == 0 && i < a.count; i++)
+      is_row(a, a.indices[i]);
+    if (a.partials && bag.is_long()) continue;
+    const T sum = sum_of_rows<T>(a, bag.begin, bag.end, column);
+    if (a.width > 0) store(a.out + static_cast<int64_t>(task) * a.itemsize, a.type, sum);
+  }
+}
+
+// The sum of the bag that a piece goes on with, and of the one that begins in it.
+template <class T>
+TD_FN T* partial_of(const BagsArgs& a, int64_t piece, int64_t column, bool begins) {
+  return reinterpret_cast<T*>(a.partials) + 2 * (piece * a.width + column) + begins;
+}
+TD_FN int64_t pieces_of(const BagsArgs& a) { return (a.count + kBagPiece - 1) / kBagPiece; }
+
+// A long bag begins or ends in a piece, or goes through it: there are at most two.
+template <class T>
+TD_FN void bag_pieces_kernel(const BagsArgs& a) {
+  const auto total = static_cast<uint64_t>(pieces_of(a) * a.width);
+  for (uint64_t task = first_index(); task < total; task += index_step()) {
+    const auto piece = static_cast<int64_t>(task) / a.width,
                column = static_cast<int64_t>(task) % a.width;
-    const int64_t begin = start_of(a, b, 0), end = start_of(a, b + 1, begin);
+    const int64_t first = piece * kBagPiece;
+    const int64_t last = (first + kBagPiece < a.count ? first + kBagPiece : a.count) - 1;
+    const int64_t numbers[] = {bag_of(a, first), bag_of(a, last)};
+    for (int k = 0; k < 2; k++) {
+      if (numbers[k] < 0 || (k == 1 && numbers[1] == numbers[0])) continue;
+      const Bag bag(a, numbers[k]);
+      if (!bag.is_long()) continue;
+      const int64_t begin = bag.begin > first ? bag.begin : first,
+                    end = bag.end <= last ? bag.end : last + 1;
+      *partial_of<T>(a, piece, column, bag.begin > first) = sum_of_rows<T>(a, begin, end, column);
+    }
+  }
+}
+
+// A warp has a column of a long bag: that of the first piece which the bag goes on with.
+template <class T>
+TD_FN void bag_join_kernel(const BagsArgs& a) {
+  const Group warp{32};
+  const auto total = static_cast<uint64_t>((pieces_of(a) - 1) * a.width);
+  for (uint64_t task = warp.first(); task < total; task += warp.step()) {
+    const auto piece = static_cast<int64_t>(task) / a.width + 1,
+               column = static_cast<int64_t>(task) % a.width;
+    const int64_t number = bag_of(a, piece * kBagPiece);
+    if (number < 0) continue;
+    const Bag bag(a, number);
+    if (!bag.is_long() || bag.begin < (piece - 1) * kBagPiece || bag.begin >= piece * kBagPiece)
+      continue;
     T sum = T(0);
-    for (int64_t i = begin; i < end; i++)
-      if (is_row(a, a.indices[i]))
-        sum += scale_of<T>(a, i) * element<T>(a.rows, a, a.indices[i] * a.width + column);
-    store(a.out + static_cast<int64_t>(task) * a.itemsize, a.type, sum);
+    if (warp.rank() == 0) sum = *partial_of<T>(a, piece - 1, column, bag.begin % kBagPiece != 0);
+    for (int64_t k = piece + (warp.rank() + 31) % 32; k * kBagPiece < bag.end; k += 32)
+      sum += *partial_of<T>(a, k, column, false);
+    sum = warp.reduce(sum, [](const T& x, const T& y) { return x + y; });
+    if (warp.rank() == 0) store(a.out + (number * a.width + column) * a.itemsize, a.type, sum);
   }
 }
 

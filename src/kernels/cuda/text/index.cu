@@ -6,6 +6,7 @@ namespace taeda::device {
 
 TD_BY_SIZE(index_gather, IndexArgs, gather_kernel)
 TD_BY_SIZE(index_scatter, IndexArgs, scatter_kernel)
+TD_GLOBAL(check_bounds_i64_any, BoundsArgs, check_bounds_kernel)
 TD_GLOBAL(index_combine_i64_any, IndexArgs, combine_kernel<int64_t>)
 TD_GLOBAL(index_combine_f32_any, IndexArgs, combine_kernel<float>)
 TD_GLOBAL(index_combine_f64_any, IndexArgs, combine_kernel<double>)

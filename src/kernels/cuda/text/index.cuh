@@ -75,4 +75,13 @@ TD_FN void combine_kernel(const IndexArgs& a) {
   });
 }
 
+// Reports what is out of bounds, for operators made of others.
+TD_FN void check_bounds_kernel(const BoundsArgs& a) {
+  for (uint64_t i = first_index(); i < a.walk.count; i += index_step()) {
+    const auto k = load<int64_t>(a.index + offsets(a.walk, i)[0], a.type);
+    if ((k >= 0 && k < a.size) || (a.has_except && k == a.except)) continue;
+    report(k < 0 ? a.below : a.message, k, a.size);
+  }
+}
+
 }  // namespace taeda::device

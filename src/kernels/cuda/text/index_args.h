@@ -31,4 +31,14 @@ struct IndexArgs {
   int64_t skipped;  // an index that counts for nothing; -1 for none
 };
 
+// Indices, which must be in [0, size), or `except`; those below 0 have a message of their own.
+struct BoundsArgs {
+  Walk<1> walk;
+  const char* index;
+  int64_t size, except;
+  BoundsMessage message, below;
+  ElementType type;
+  bool has_except;
+};
+
 }  // namespace taeda::device

@@ -16,5 +16,6 @@ TD_RANDOM(f64, double)
 TD_GLOBAL(random_words_i32_any, RandomArgs, integers_kernel<Integers32>)
 TD_GLOBAL(random_words_i64_any, RandomArgs, integers_kernel<Integers64>)
 TD_GLOBAL(random_bernoulli_each_f64_any, ChanceArgs, bernoulli_each_kernel)
+TD_GLOBAL(shuffle_ties_i64_any, TiesArgs, shuffle_ties_kernel)
 
 }  // namespace taeda::device

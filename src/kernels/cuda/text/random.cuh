@@ -127,4 +127,22 @@ TD_FN void bernoulli_each_kernel(const ChanceArgs& args) {
   }
 }
 
+// Runs of equal keys, which are short, are shuffled by their first thread (Fisher and Yates), with
+// its subsequence's words, as PyTorch's randperm does it.
+TD_FN void shuffle_ties_kernel(const TiesArgs& a) {
+  for (uint64_t i = first_index(); i + 1 < a.n; i += index_step()) {
+    const int64_t key = a.keys[i];
+    if (a.keys[i + 1] != key || (i > 0 && a.keys[i - 1] == key)) continue;
+    uint64_t count = 2;
+    while (i + count < a.n && a.keys[i + count] == key) count++;
+    WordStream words(start(a.philox), i);
+    for (uint64_t last = count - 1; last > 0; last--) {
+      const uint64_t other = words.next() % (last + 1);
+      const int64_t moved = a.order[i + last];
+      a.order[i + last] = a.order[i + other];
+      a.order[i + other] = moved;
+    }
+  }
+}
+
 }  // namespace taeda::device

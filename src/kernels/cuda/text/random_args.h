@@ -58,6 +58,14 @@ struct DropoutArgs {
   uint32_t width;      // elements that a thread has at a time: 1, 2, 4, 8
 };
 
+// Keys in ascending order, and what is sorted by them.
+struct TiesArgs {
+  const int64_t* keys;
+  int64_t* order;
+  uint64_t n;
+  PhiloxState philox;
+};
+
 struct MultinomialArgs {
   const char* weights;     // (rows, n)
   char* keys;              // exponential numbers, then weights divided by them; or null

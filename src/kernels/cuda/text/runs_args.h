@@ -6,7 +6,7 @@ namespace taeda::device {
 
 enum class Combine : uint8_t { kSet, kSum, kProd, kMin, kMax };
 
-inline constexpr uint64_t kPiece = 256;  // keys that one thread combines, at most
+inline constexpr uint64_t kPiece = 256;  // keys that one thread combines, at most: a guess
 
 // Sorted keys, each of a row of `columns` values.
 struct Runs {
