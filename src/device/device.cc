@@ -10,6 +10,7 @@
 
 #include "device/fault.h"
 #include "device/graph.h"
+#include "device/put_off.h"
 #include "taeda/error.h"
 #include "taeda/warning.h"
 
@@ -113,6 +114,7 @@ void check_device(int device) {
 }
 
 const DeviceApi& use_device(int device) {
+  launch_what_is_put_off();
   check_device(device);
   const Context context = make_context(device);
   if (active != context) {

@@ -357,7 +357,7 @@ namespace {
 bool has_rule_for(const Operator& op, Key key, const Stack& stack) {
   const OperatorRecord& record = *op.record();
   if (key == Key::kAutocast)
-    return record.autocast != OperatorRecord::kNoRule && op.form() == Form::kPlain;
+    return op.form() == Form::kPlain && autocast::has_rule(record);
   if (key != Key::kPython || !record.has(Flags::kWhole)) return true;
   bool whole = true;
   each_tensor(

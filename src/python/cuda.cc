@@ -6,6 +6,7 @@
 #include "device/device.h"
 #include "device/memory.h"
 #include "device/modules.h"
+#include "device/put_off.h"
 #include "device/stream.h"
 #include "python/cuda.h"
 #include "python/memory_dicts.h"
@@ -50,6 +51,16 @@ PyObject* preload(PyObject* args) {
     const GilRelease gil;
     cuda::preload(device, names);
   }
+  return none();
+}
+
+// Pointwise calls of one kind between the two are one launch.
+PyObject* begin_list(PyObject*) {
+  cuda::begin_list();
+  return none();
+}
+PyObject* end_list(PyObject*) {
+  cuda::end_list();
   return none();
 }
 
@@ -257,6 +268,8 @@ PyMethodDef functions[] = {
     {"_cuda_has_cubins", function<has_cubins>, METH_VARARGS, nullptr},
     {"_cuda_loaded_kernels", function<loaded_kernels>, METH_VARARGS, nullptr},
     {"_cuda_preload", function<preload>, METH_VARARGS, nullptr},
+    {"_cuda_begin_list", function<begin_list>, METH_NOARGS, nullptr},
+    {"_cuda_end_list", function<end_list>, METH_NOARGS, nullptr},
     {"_cuda_initialize", function<initialize>, METH_VARARGS, nullptr},
     {"_cuda_current_device", function<current_device>, METH_NOARGS, nullptr},
     {"_cuda_set_device", function<set_device>, METH_VARARGS, nullptr},
