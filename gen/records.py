@@ -111,7 +111,10 @@ def record_lines(op: Op) -> list[str]:
         *rule,
         f"sparse::{op.ident}" if op.sparse == "own" else "nullptr",
         _flags(op),
-        *(f"OperatorRecord::{enumerator(a)}" for a in (op.autocast, op.autocast_cuda or op.autocast)),
+        *(
+            f"OperatorRecord::{enumerator(a)}"
+            for a in (op.autocast, op.autocast_cuda or op.autocast)
+        ),
         f"OperatorRecord::{enumerator(word)}",
         f"OperatorRecord::Sparse::{enumerator(op.sparse or 'unable')}",
         f"OperatorRecord::Inverse::{enumerator(op.view or 'none')}",

@@ -11,7 +11,7 @@ thread_local std::exception_ptr failure;
 
 }  // namespace
 
-constinit thread_local void (*launch_put_off)() = nullptr;
+constinit thread_local Launch launch_put_off = nullptr;
 
 void begin_list() { depth++; }
 

@@ -15,7 +15,8 @@ void end_list();
 bool in_list();
 
 // What launches the work; null where there is none.
-extern constinit thread_local void (*launch_put_off)();
+using Launch = void (*)();
+extern constinit thread_local Launch launch_put_off;
 // For launch_what_is_put_off(): the driver may be called next in a destructor.
 void run_put_off() noexcept;
 inline void launch_what_is_put_off() noexcept {

@@ -13,7 +13,7 @@ namespace taeda::fallback {
 
 // What an argument has to do with types that devices' kernels do not know: it is of one, or two
 // arguments promote to complex32.
-enum Kinds : unsigned { kStoredOnly = 1, kHalf = 2, kComplexNumber = 4 };
+inline constexpr unsigned kStoredOnly = 1, kHalf = 2, kComplexNumber = 4;
 
 template <class T>
 unsigned kinds(const T&) {

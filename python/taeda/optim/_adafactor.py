@@ -8,7 +8,14 @@ import taeda
 from taeda import Tensor
 
 from ._stateless import check_steps, step_all
-from .optimizer import ElementwiseOptimizer, ParamsT
+from .optimizer import (
+    ElementwiseOptimizer,
+    ParamsT,
+    add_scaled_,
+    at_least,
+    is_host,
+    value_of,
+)
 
 __all__ = ["Adafactor", "adafactor"]
 
@@ -39,6 +46,9 @@ class Adafactor(ElementwiseOptimizer):
     >>> sorted(optimizer.state[layer.weight])
     ['col_var', 'row_var', 'step']
     """
+
+    _by_lists_on_cuda = False
+    _counts_on_host = True
 
     def __init__(
         self,
@@ -93,11 +103,12 @@ class Adafactor(ElementwiseOptimizer):
     def _update(
         self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]
     ) -> None:
-        step, lr, (eps1, eps2) = state["step"].item(), group["lr"], group["eps"]
+        step, lr, (eps1, eps2) = value_of(state["step"]), group["lr"], group["eps"]
         eps1 = taeda.finfo(p.dtype).eps if eps1 is None else eps1
         weight = step ** group["beta2_decay"]
-        rms = p.norm(2).item() / p.numel() ** 0.5
-        alpha = max(eps2, rms) * min(lr, 1 / step**0.5)
+        rms = value_of(p.norm(2)) / p.numel() ** 0.5
+        rate = 1 / step**0.5
+        alpha = at_least(eps2, rms) * (min(lr, rate) if is_host(lr) else lr.clamp_max(rate))
         if group["weight_decay"] != 0:
             p.mul_(1 - lr * group["weight_decay"])
         if grad.dim() > 1:
@@ -109,8 +120,8 @@ class Adafactor(ElementwiseOptimizer):
         else:
             variance = state["variance"].lerp_(grad * grad, weight).clone()
         update = variance.clamp_(min=eps1 * eps1).rsqrt_().mul_(grad)
-        excess = update.norm(2).item() / (update.numel() ** 0.5 * group["d"])
-        p.add_(update, alpha=-alpha / max(1.0, excess))
+        excess = value_of(update.norm(2)) / (update.numel() ** 0.5 * group["d"])
+        add_scaled_(p, update, -alpha / at_least(1.0, excess))
 
 
 def adafactor(

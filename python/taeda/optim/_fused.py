@@ -41,6 +41,12 @@ def gradients(params: list[Tensor], group: dict[str, Any]) -> list[Any] | None:
     return grads
 
 
+def rate(group: dict[str, Any]) -> dict[str, Any]:
+    """The learning rate as the fused functions take it; a tensor is left where it is."""
+    lr = group["lr"]
+    return {"lr": 0.0, "lr_tensor": lr} if isinstance(lr, Tensor) else {"lr": float(lr)}
+
+
 def _alike(params: list[Tensor]) -> bool:
     """What `_gradients_to_step` finds, asked of tensors of any class as a program would."""
     dtype, on_cpu = params[0].dtype, params[0].is_cpu

@@ -1,18 +1,22 @@
-"""A step of all parameters of a group at once: what ``foreach=True`` means to a TorchDispatchMode.
+"""A step of all parameters of a group at once, by `torch._foreach_add_` and the like.
 
 The arithmetic stays that of an optimizer's `_update`, which is called with `Tensors` and `Numbers`
-for tensors and numbers: lists whose methods and operators are `torch._foreach_add_` and the like,
-as PyTorch's optimizers call them. Without a mode the parameters are stepped one by one.
+for tensors and numbers: lists whose methods and operators are functions on lists, as PyTorch's
+optimizers call them. On CUDA devices each is a launch for all parameters; a TorchDispatchMode sees
+it as one call. Elsewhere parameters are stepped one by one.
 """
 
 from __future__ import annotations
 
+import functools
 import operator
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import taeda
-from taeda import Tensor
+from taeda import _C, Tensor
+from taeda._C import _torch_dispatch_stack  # type: ignore[attr-defined]
+from taeda._foreach import _run
 
 __all__ = ["Tensors", "step", "takes"]
 
@@ -54,29 +58,52 @@ class Tensors:
     def __init__(self, items: Iterable[Tensor]) -> None:
         self.items = list(items)
 
-    def __getattr__(self, name: str) -> Callable:
-        def method(*args: Any, value: Any = None, **options: Any) -> Tensors:
-            given = args if value is None else (*args, value)
-            found = _foreach(name, self, *given, **options)
-            return self if name.endswith("_") else Tensors(found)
+    def _apply(self, name: str, *args: Any, value: Any = None, **options: Any) -> Tensors:
+        given = args if value is None else (*args, value)
+        found = _foreach(name, self, *given, **options)
+        return self if name.endswith("_") else Tensors(found)
 
-        return method
+    def __getattr__(self, name: str) -> Callable:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return functools.partial(self._apply, name)
 
     def __neg__(self) -> Tensors:
         return Tensors(_foreach("neg", self))
 
+    def __iadd__(self, number: float) -> Tensors:
+        """Of counters."""
+        if not _torch_dispatch_stack():
+            _C._by_owner["torch"]["_add_one_"](self.items)
+        elif self.is_cuda:
+            _foreach("add_", self, number)
+        else:
+            _foreach("add_", self, taeda.tensor(float(number)), alpha=1.0)
+        return self
+
     def __truediv__(self, other: Any) -> Tensors:
         """Of a temporary, which is overwritten."""
-        _foreach("div_", self, other)
-        return self
+        return self.div_(other)
 
-    def __iadd__(self, number: float) -> Tensors:
-        _foreach("add_", self, taeda.tensor(float(number)), alpha=1.0)
-        return self
+    def __rsub__(self, number: Any) -> Tensors:
+        return (-self).add_(number)
 
-    def item(self) -> Numbers:
-        """The value of each."""
-        return Numbers(x.item() for x in self.items)
+    def __rtruediv__(self, number: Any) -> Tensors:
+        return self.reciprocal().mul_(number)
+
+    def __rpow__(self, base: Any) -> Tensors:
+        return Tensors(_foreach("pow", base, self))
+
+    @property
+    def is_cuda(self) -> bool:
+        """Whether they are on a CUDA device, where they all are."""
+        return self.items[0].is_cuda
+
+    def item(self) -> Any:
+        """The value that all have; else, and for modes, that of each."""
+        values = [x.item() for x in self.items]
+        alike = not _torch_dispatch_stack() and all(x == values[0] for x in values)
+        return values[0] if alike else Numbers(values)
 
     def detach(self) -> Tensors:
         """As for one tensor."""
@@ -84,7 +111,7 @@ class Tensors:
 
     def clone(self) -> Tensors:
         """As for one tensor."""
-        return Tensors(x.clone() for x in self.items)
+        return Tensors(_run(list, self.items, (x.clone() for x in self.items)))
 
     def is_complex(self) -> bool:
         """False: such groups are not stepped by lists."""
@@ -93,24 +120,46 @@ class Tensors:
     is_sparse = False
 
 
-def takes(params: list[Tensor]) -> bool:
+for _name, _method in (
+    ("add", "add"),
+    ("radd", "add"),
+    ("sub", "sub"),
+    ("mul", "mul"),
+    ("rmul", "mul"),
+    ("pow", "pow"),
+):
+    setattr(Tensors, f"__{_name}__", functools.partialmethod(Tensors._apply, _method))
+
+
+def takes(params: Sequence[Tensor], grads: Sequence[Any]) -> bool:
     """Whether these may be stepped by lists."""
-    return not any(p.is_complex() or (p.grad is not None and p.grad.is_sparse) for p in params)
+    return not any(p.is_complex() or grad.is_sparse for p, grad in zip(params, grads))
+
+
+def _kind(p: Tensor, state: dict[str, Any]) -> tuple:
+    """What parameters of a list have in common: names of the state that they have, and how many
+    steps the host knows that they have made, which modes do not ask."""
+    step = state.get("step")
+    counted = step is not None and not step.is_cuda and not _torch_dispatch_stack()
+    names = frozenset(k for k, v in state.items() if v is not None)
+    return p.dtype, p.device, names, step.item() if counted else None
 
 
 def step(
-    move: Callable, params: list[Tensor], states: list[dict[str, Any]], options: dict[str, Any]
+    move: Callable,
+    params: Sequence[Tensor],
+    grads: Sequence[Any],
+    states: Sequence[dict[str, Any]],
+    options: dict[str, Any],
 ) -> None:
-    """Calls ``move(parameters, gradients, state, options)`` for those of one dtype, device and kind
-    of state, with lists for tensors; tensors that it adds to the state go to each one's."""
-    alike: dict[Any, list[tuple[Tensor, dict[str, Any]]]] = {}
-    for p, state in zip(params, states):
-        key = p.dtype, p.device, frozenset(k for k, v in state.items() if v is not None)
-        alike.setdefault(key, []).append((p, state))
-    for (_, _, names), rows in alike.items():
-        together: dict[str, Any] = {k: Tensors(state[k] for _, state in rows) for k in names}
-        grads: list[Any] = [p.grad for p, _ in rows]
-        move(Tensors(p for p, _ in rows), Tensors(grads), together, options)
+    """Calls ``move(parameters, gradients, state, options)`` for those of one kind, with lists for
+    tensors; tensors that it adds to the state go to each one's."""
+    alike: dict[tuple, list[tuple[Tensor, Any, dict[str, Any]]]] = {}
+    for row in zip(params, grads, states):
+        alike.setdefault(_kind(row[0], row[2]), []).append(row)
+    for (_, _, names, _), rows in alike.items():
+        together: dict[str, Any] = {k: Tensors(state[k] for _, _, state in rows) for k in names}
+        move(Tensors(p for p, _, _ in rows), Tensors(g for _, g, _ in rows), together, options)
         for name in together.keys() - names:
-            for (_, state), value in zip(rows, together[name].items):
+            for (_, _, state), value in zip(rows, together[name].items):
                 state[name] = value

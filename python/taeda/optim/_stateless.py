@@ -80,10 +80,11 @@ def step_all(
     if capturable and not fused:
         _check_capturable(params, bool(foreach))
     algorithm = kind.__new__(kind)
-    options = kind._plain(options)
-    found = []
-    for i, (p, grad) in enumerate(zip(params, grads)):
-        own = {name: values[i] for name, values in state.items() if len(values)}
-        algorithm._move(p, grad, own, options)
-        found.append(own)
+    options = kind._plain(options) | {"foreach": foreach, "differentiable": differentiable}
+    found = [
+        {name: values[i] for name, values in state.items() if len(values)}
+        for i in range(len(params))
+    ]
+    if params:
+        algorithm._move_all(params, grads, found, options)
     return found

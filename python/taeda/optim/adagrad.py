@@ -11,10 +11,13 @@ from ._stateless import check_steps, step_all
 from .optimizer import (
     ElementwiseOptimizer,
     ParamsT,
+    add_quotient_,
     check_lr,
     check_not_negative,
+    divided,
     new_step,
     temporary,
+    value_of,
 )
 
 __all__ = ["Adagrad", "adagrad"]
@@ -93,7 +96,8 @@ class Adagrad(ElementwiseOptimizer):
         for group in self.param_groups:  # the sums exist from the start
             for p in group["params"]:
                 start = group["initial_accumulator_value"]
-                self.state[p] = {"step": new_step(), "sum": _filled_like(p.detach(), start)}
+                step = new_step(p.device) if group["fused"] else new_step()
+                self.state[p] = {"step": step, "sum": _filled_like(p.detach(), start)}
 
     def share_memory(self) -> None:
         """Moves the state to shared memory."""
@@ -111,12 +115,14 @@ class Adagrad(ElementwiseOptimizer):
             if grad.is_sparse:
                 raise RuntimeError("weight_decay option is not compatible with sparse gradients")
             grad = grad.add(p, alpha=group["weight_decay"])
-        lr = group["lr"] / (1 + (state["step"].item() - 1) * group["lr_decay"])
+        step = value_of(state["step"])
+        lr = divided(group["lr"], (step - 1) * group["lr_decay"] + 1)
         if grad.is_sparse:
             self._update_rows(p, grad.coalesce(), state["sum"], lr, group["eps"])
             return
         state["sum"].addcmul_(grad, grad, value=1)
-        p.addcdiv_(grad, temporary(state["sum"].sqrt()).add_(group["eps"]), value=-lr)
+        std = temporary(state["sum"].sqrt()).add_(group["eps"])
+        add_quotient_(p, grad, std, -lr)
 
     @staticmethod
     def _update_rows(p: Tensor, grad: Tensor, total: Tensor, lr: float, eps: float) -> None:

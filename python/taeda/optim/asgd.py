@@ -8,7 +8,19 @@ import taeda
 from taeda import Tensor
 
 from ._stateless import check_steps, step_all
-from .optimizer import ElementwiseOptimizer, ParamsT, check_lr, check_not_negative, number
+from .optimizer import (
+    ElementwiseOptimizer,
+    ParamsT,
+    add_scaled_,
+    assign_,
+    at_least,
+    check_lr,
+    check_not_negative,
+    divided,
+    is_host,
+    number,
+    value_of,
+)
 
 __all__ = ["ASGD", "asgd"]
 
@@ -75,8 +87,9 @@ class ASGD(ElementwiseOptimizer):
         )
 
     def _init_state(self, state: dict[str, Any], p: Tensor, group: dict[str, Any]) -> None:
-        state["eta"] = taeda.tensor(number(group["lr"]), dtype=taeda.float32)
-        state["mu"] = taeda.ones((), dtype=taeda.float32)
+        state["eta"] = taeda.zeros((), dtype=taeda.float32, device=p.device)
+        state["eta"].add_(number(group["lr"]))
+        state["mu"] = taeda.ones((), dtype=taeda.float32, device=p.device)
         state["ax"] = taeda.zeros_like(p, memory_format=taeda.preserve_format)
 
     def _update(
@@ -85,16 +98,16 @@ class ASGD(ElementwiseOptimizer):
         lambd, lr, ax = group["lambd"], group["lr"], state["ax"]
         if group["weight_decay"] != 0:
             grad = grad.add(p, alpha=group["weight_decay"])
-        eta, mu = state["eta"].item(), state["mu"].item()
-        p.mul_(1 - lambd * eta)
-        p.add_(grad, alpha=-eta)
-        if mu != 1:
+        eta, mu = value_of(state["eta"]), value_of(state["mu"])
+        p.mul_(1 - eta * lambd)
+        add_scaled_(p, grad, -eta)
+        if not is_host(mu) or mu != 1:
             ax.add_(p.sub(ax).mul_(mu))
         else:
             ax.copy_(p)
-        step = state["step"].item()
-        state["eta"].fill_(lr / ((1 + lambd * lr * step) ** group["alpha"]))
-        state["mu"].fill_(1 / max(1, step - group["t0"]))
+        step = value_of(state["step"])
+        assign_(state["eta"], divided(lr, (step * (lambd * lr) + 1) ** group["alpha"]))
+        assign_(state["mu"], 1 / at_least(1, step - group["t0"]))
 
 
 def asgd(

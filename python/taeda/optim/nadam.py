@@ -11,10 +11,15 @@ from ._stateless import check_steps, step_all
 from .optimizer import (
     ElementwiseOptimizer,
     ParamsT,
+    add_quotient_,
+    average_squares_,
     check_betas,
     check_lr,
     check_not_negative,
+    correction,
+    on_device,
     temporary,
+    value_of,
 )
 
 __all__ = ["NAdam", "nadam"]
@@ -89,7 +94,8 @@ class NAdam(ElementwiseOptimizer):
         )
 
     def _init_state(self, state: dict[str, Any], p: Tensor, group: dict[str, Any]) -> None:
-        state["mu_product"] = taeda.ones((), dtype=taeda.float32)
+        device = p.device if on_device(group) else "cpu"
+        state["mu_product"] = taeda.ones((), dtype=taeda.float32, device=device)
         super()._init_state(state, p, group)
 
     def _update(
@@ -98,7 +104,7 @@ class NAdam(ElementwiseOptimizer):
         beta1, beta2 = group["betas"]
         lr, weight_decay = group["lr"], group["weight_decay"]
         exp_avg, exp_avg_sq = state["exp_avg"], state["exp_avg_sq"]
-        step = state["step"].item()
+        step = value_of(state["step"])
         if weight_decay != 0:
             if group["decoupled_weight_decay"]:
                 p.mul_(1 - lr * weight_decay)
@@ -107,13 +113,13 @@ class NAdam(ElementwiseOptimizer):
         decay = group["momentum_decay"]
         mu = beta1 * (1.0 - 0.5 * (0.96 ** (step * decay)))
         mu_next = beta1 * (1.0 - 0.5 * (0.96 ** ((step + 1) * decay)))
-        state["mu_product"] *= mu
-        mu_product = state["mu_product"].item()
+        state["mu_product"].mul_(mu)
+        mu_product = value_of(state["mu_product"])
         exp_avg.lerp_(grad, 1 - beta1)
-        exp_avg_sq.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
-        denom = temporary(exp_avg_sq.div(1 - beta2**step).sqrt()).add_(group["eps"])
-        p.addcdiv_(grad, denom, value=-lr * (1.0 - mu) / (1.0 - mu_product))
-        p.addcdiv_(exp_avg, denom, value=(-lr * mu_next) / (1.0 - mu_product * mu_next))
+        average_squares_(exp_avg_sq, grad, beta2)
+        denom = temporary(exp_avg_sq.div(correction(beta2, step)).sqrt()).add_(group["eps"])
+        add_quotient_(p, grad, denom, (1.0 - mu) * -lr / (1.0 - mu_product))
+        add_quotient_(p, exp_avg, denom, mu_next * -lr / (1.0 - mu_product * mu_next))
 
 
 def nadam(

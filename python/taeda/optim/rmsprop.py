@@ -9,7 +9,15 @@ from taeda import Tensor
 
 from . import _fused
 from ._stateless import check_steps, step_all
-from .optimizer import ElementwiseOptimizer, ParamsT, check_lr, check_not_negative, temporary
+from .optimizer import (
+    ElementwiseOptimizer,
+    ParamsT,
+    add_quotient_,
+    add_scaled_,
+    check_lr,
+    check_not_negative,
+    temporary,
+)
 
 __all__ = ["RMSprop", "rmsprop"]
 
@@ -104,7 +112,7 @@ class RMSprop(ElementwiseOptimizer):
             [s["square_avg"] for s in states],
             [s["grad_avg"] for s in states] if group["centered"] else [],
             [s["momentum_buffer"] for s in states] if group["momentum"] > 0 else [],
-            lr=float(group["lr"]),
+            **_fused.rate(group),
             alpha=group["alpha"],
             eps=group["eps"],
             weight_decay=float(group["weight_decay"]),
@@ -131,9 +139,9 @@ class RMSprop(ElementwiseOptimizer):
         if momentum > 0:
             buffer = state["momentum_buffer"]
             buffer.mul_(momentum).addcdiv_(grad, avg)
-            p.add_(buffer, alpha=-lr)
+            add_scaled_(p, buffer, -lr)
         else:
-            p.addcdiv_(grad, avg, value=-lr)
+            add_quotient_(p, grad, avg, -lr)
 
 
 def rmsprop(

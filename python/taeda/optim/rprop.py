@@ -70,14 +70,16 @@ class Rprop(ElementwiseOptimizer):
     def _init_state(self, state: dict[str, Any], p: Tensor, group: dict[str, Any]) -> None:
         state["prev"] = taeda.zeros_like(p, memory_format=taeda.preserve_format)
         lr = number(group["lr"])
-        fill = complex(lr, lr) if p.is_complex() else lr
-        state["step_size"] = taeda.full_like(p, fill).detach()
+        state["step_size"] = taeda.zeros_like(p).add_(lr * (1 + 1j) if p.is_complex() else lr)
 
     def _update(
         self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]
     ) -> None:
         etaminus, etaplus = group["etas"]
         prev, step_size = state["prev"], state["step_size"]
+        if not isinstance(p, Tensor):
+            self._update_all(p, grad, prev, step_size, group)
+            return
         product = (grad * prev).detach()
         factor = taeda.ones_like(grad)
         factor.masked_fill_(product > 0, etaplus)
@@ -86,6 +88,18 @@ class Rprop(ElementwiseOptimizer):
         grad = grad.masked_fill(product < 0, 0)  # after a change of sign no step is made
         p.addcmul_(grad.sign(), step_size, value=-1)
         prev.copy_(grad)
+
+    @staticmethod
+    def _update_all(p: Any, grad: Any, prev: Any, step_size: Any, group: dict[str, Any]) -> None:
+        """The same for lists, which have no masks: signs are factors."""
+        (etaminus, etaplus), (least, most) = group["etas"], group["step_sizes"]
+        sign = (grad * prev).sign_()
+        rises, falls = sign.clamp_min(0), sign.clamp_max_(0)  # 1 and -1, else 0
+        factor = rises.mul_(etaplus - 1).add_(falls, alpha=1 - etaminus).add_(1)
+        step_size.mul_(factor).clamp_min_(least).clamp_max_(most)
+        grad = falls.add_(1).mul_(grad)
+        p.addcmul_(grad.sign(), step_size, value=-1)
+        prev.zero_().add_(grad)
 
 
 def rprop(

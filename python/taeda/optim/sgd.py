@@ -9,7 +9,7 @@ from taeda import Tensor
 
 from . import _fused
 from ._stateless import step_all
-from .optimizer import ElementwiseOptimizer, ParamsT, check_lr, check_not_negative
+from .optimizer import ElementwiseOptimizer, ParamsT, add_scaled_, check_lr, check_not_negative
 
 __all__ = ["SGD", "sgd"]
 
@@ -127,7 +127,7 @@ class SGD(ElementwiseOptimizer):
             buffers,
             weight_decay=float(group["weight_decay"]),
             momentum=group["momentum"],
-            lr=float(group["lr"]),
+            **_fused.rate(group),
             dampening=group["dampening"],
             nesterov=group["nesterov"],
             maximize=group["maximize"],
@@ -153,7 +153,7 @@ class SGD(ElementwiseOptimizer):
             else:
                 buffer.mul_(momentum).add_(grad, alpha=1 - group["dampening"])
             grad = grad.add(buffer, alpha=momentum) if group["nesterov"] else buffer
-        p.add_(grad, alpha=-group["lr"])
+        add_scaled_(p, grad, -group["lr"])
 
 
 def sgd(
