@@ -32,8 +32,9 @@ from gen.pointwise import read_functors  # noqa: E402
 from gen.text import cut, join_lines, macro  # noqa: E402
 
 TEXT = "kernels/cuda/text/pointwise.cuh"
+LIST_TEXT = "kernels/cuda/text/pointwise_list.cuh"
 TEXTS = ROOT / "src" / "kernels" / "cuda" / "text"  # units that are written by hand are *.cu
-LIST_INPUTS = 3  # kMaxListInputs of pointwise_args.h
+LIST_INPUTS = 3  # kMaxListInputs of pointwise_list_args.h
 WEIGHT_LIMIT = 40  # kernels in one unit: some 2 s of compile time
 
 
@@ -128,7 +129,8 @@ def _kernels_of(op: Op, loop: str, functor: str) -> Iterator[Kernel]:
 
 def _list_kernel(loop: str, suffix: str, compute: ComputeType, functor: str, n: int) -> Kernel:
     body = f"list_kernel<{functor}, {compute.cpp}, {compute.stored[suffix]}, {n}>"
-    return _kernel(f"{loop}_{suffix}_list", compute.family, f"ListArgs<{n}>", functor, body)
+    name, family = f"{loop}_{suffix}_list", f"{compute.family}_list"
+    return _kernel(name, family, f"ListArgs<{n}>", functor, body)
 
 
 def _copies(compute: ComputeType) -> Iterator[Kernel]:
@@ -151,14 +153,15 @@ def kernels(ops: Iterable[Op]) -> dict[tuple[str, str], list[Kernel]]:
             for kernel in _kernels_of(op, loop, functor):
                 found[headers[functor], kernel.family].append(kernel)
     for kind in COMPUTE_TYPES.values():
-        for compute in kind:
-            found["copy", compute.family] += _copies(compute)
+        for kernel in (k for compute in kind for k in _copies(compute)):
+            found["copy", kernel.family].append(kernel)
     return found
 
 
 def _unit(header: str, members: list[Kernel]) -> str:
+    text = LIST_TEXT if members[0].family.endswith("_list") else TEXT
     return join_lines(
-        f'#include "{TEXT}"',
+        f'#include "{text}"',
         "namespace taeda::cpu::lanes {",
         '#include "kernels/pointwise/dual.h"',
         *([] if header == "copy" else [f'#include "kernels/pointwise/{header}"']),

@@ -43,8 +43,7 @@ class DeviceGuard {
 
 // Raises unless the device exists.
 void check_device(int device);
-// Makes the device's primary context the calling thread's, for the driver's calls; returns them. What
-// the thread has put off (put_off.h) is launched first.
+// Makes the device's primary context the calling thread's, for the driver's calls; returns them.
 const DeviceApi& use_device(int device);
 Context primary_context(int device);
 // Waits for all work of the device.

@@ -1,33 +1,42 @@
 #include "device/put_off.h"
 
 #include <exception>
+#include <memory>
 #include <utility>
 
 namespace taeda::cuda {
 namespace {
 
-thread_local int depth = 0;
-thread_local std::exception_ptr failure;
+// Made by who begins a list: thread-local memory that is there from a thread's start is scarce in a
+// library that is loaded late.
+struct Lists {
+  int depth = 0;
+  std::exception_ptr failure;
+};
+thread_local std::unique_ptr<Lists> lists;
 
 }  // namespace
 
 constinit thread_local Launch launch_put_off = nullptr;
 
-void begin_list() { depth++; }
-
-void end_list() {
-  if (--depth > 0) return;
-  launch_what_is_put_off();
-  if (failure) std::rethrow_exception(std::exchange(failure, nullptr));
+void begin_list() {
+  if (!lists) lists = std::make_unique<Lists>();
+  lists->depth++;
 }
 
-bool in_list() { return depth > 0; }
+void end_list() {
+  if (--lists->depth > 0) return;
+  launch_what_is_put_off();
+  if (lists->failure) std::rethrow_exception(std::exchange(lists->failure, nullptr));
+}
+
+bool in_list() { return lists && lists->depth > 0; }
 
 void run_put_off() noexcept {
   try {
     std::exchange(launch_put_off, nullptr)();
   } catch (...) {
-    if (!failure) failure = std::current_exception();
+    if (!lists->failure) lists->failure = std::current_exception();
   }
 }
 

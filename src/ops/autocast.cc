@@ -5,6 +5,7 @@
 
 #include "base/handover.h"
 #include "op/to_dtype.h"
+#include "ops/autocast_rules.h"
 #include "ops/modes.h"
 #include "ops/tensors_of.h"
 
@@ -64,22 +65,22 @@ Tensor cast(const Tensor& x, DType to) {
 // What a rule does with the tensors on one type of device.
 class Conversion {
  public:
-  Conversion(DeviceType device, OperatorRecord::Autocast rule) : device_(device), rule_(rule) {}
+  Conversion(DeviceType device, AutocastRule rule) : device_(device), rule_(rule) {}
 
   void apply(const Operator& op, Stack& stack) const {
     switch (rule_) {
-      case OperatorRecord::kBanned:
+      case AutocastRule::kBanned:
         return check_allowed(op, stack);
-      case OperatorRecord::kResult32:
+      case AutocastRule::kResult32:
         return choose_dtype(op, stack);
-      case OperatorRecord::kLower:
+      case AutocastRule::kLower:
         return cast_all(stack, of(device_).lower);
-      case OperatorRecord::kFloat32:
+      case AutocastRule::kFloat32:
         return cast_all(stack, DType::kFloat32);
-      case OperatorRecord::kWidest:
+      case AutocastRule::kWidest:
         return cast_all(stack, widest(stack));
-      case OperatorRecord::kNoRule:
-      case OperatorRecord::kNone:
+      case AutocastRule::kNoRule:
+      case AutocastRule::kNone:
         return;
     }
   }
@@ -123,7 +124,7 @@ class Conversion {
   }
 
   DeviceType device_;
-  OperatorRecord::Autocast rule_;
+  AutocastRule rule_;
 };
 
 }  // namespace
@@ -148,16 +149,29 @@ bool concerns(const Stack& stack) {
   return any;
 }
 
+AutocastRule rule_of(const OperatorRecord& record, DeviceType device) {
+  if (device != DeviceType::kCUDA) return static_cast<AutocastRule>(record.autocast);
+  static const auto& rules = *new auto([] {
+    std::unordered_map<const OperatorRecord*, AutocastRule> known;
+    for (size_t i = 0; i < kNumAutocastCuda; i++)
+      known.emplace(kAutocastCuda[i].record, kAutocastCuda[i].rule);
+    return known;
+  }());
+  const auto found = rules.find(&record);
+  return found == rules.end() ? AutocastRule::kNoRule : found->second;
+}
+
 bool has_rule(const OperatorRecord& record) {
-  return (enabled(DeviceType::kCPU) && record.autocast != OperatorRecord::kNoRule) ||
-         (enabled(DeviceType::kCUDA) && record.autocast_cuda != OperatorRecord::kNoRule);
+  const auto has = [&](DeviceType device) {
+    return enabled(device) && rule_of(record, device) != AutocastRule::kNoRule;
+  };
+  return has(DeviceType::kCPU) || has(DeviceType::kCUDA);
 }
 
 void handle(const Operator& op, KeySet, Stack& stack) {
   const OperatorRecord& record = *op.record();
-  if (enabled(DeviceType::kCPU)) Conversion(DeviceType::kCPU, record.autocast).apply(op, stack);
-  if (enabled(DeviceType::kCUDA))
-    Conversion(DeviceType::kCUDA, record.autocast_cuda).apply(op, stack);
+  for (const DeviceType device : {DeviceType::kCPU, DeviceType::kCUDA})
+    if (enabled(device)) Conversion(device, rule_of(record, device)).apply(op, stack);
   const Pause outside;
   op.redispatch(op.keys_of(stack) & KeySet::below(Key::kAutocast), stack);
 }

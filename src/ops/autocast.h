@@ -3,8 +3,7 @@
 // One handler for all of them, reached through Key::kAutocast, which a block includes: it converts
 // by the rule in the operator's record and calls the operator again with the key excluded, so
 // nothing inside an operator is converted twice. State belongs to the calling thread, a block to
-// one type of device, for which the operator has a rule of its own: tensors on others stay as they
-// are. Leaves that require grad (parameters) are
+// one type of device: tensors on others stay as they are. Leaves that require grad (parameters) are
 // converted once in a block; the conversions are kept until clear_cache().
 #pragma once
 
@@ -23,8 +22,6 @@ bool cache_enabled();
 void set_cache_enabled(bool enabled);
 void clear_cache();
 
-// Whether the operator has a rule in one of the thread's blocks.
-bool has_rule(const OperatorRecord& record);
 // Whether a block is for one of these tensors' devices.
 bool concerns(const Stack& stack);
 

@@ -11,7 +11,6 @@
 #include "ops/allocate.h"
 #include "ops/boxing.h"
 #include "ops/contract.h"
-#include "ops/native.h"
 #include "ops/operator.h"
 #include "taeda/generator.h"
 #include "taeda/warning.h"
@@ -89,18 +88,6 @@ int64_t shifted(const Tensor& t, int64_t bytes) {
 }
 
 }  // namespace
-
-unsigned kinds(const Tensor& t) {
-  if (!t.defined()) return 0;
-  const DType dtype = t.dtype();
-  if (t.impl()->wrapped_number) return is_complex(dtype) ? kComplexNumber : 0;
-  return is_storage_type(dtype) ? kStoredOnly : dtype == DType::kFloat16 ? kHalf : 0;
-}
-unsigned kinds(TensorSpan list) {
-  unsigned found = 0;
-  for (const Tensor& t : list) found |= kinds(t);
-  return found;
-}
 
 void Call::begin() {
   const auto each = [&](const auto& body) {

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "ops/autocast.h"
+#include "ops/autocast_rules.h"
 #include "ops/batching/rules.h"
 #include "ops/boxing.h"
 #include "ops/functionalize/memory.h"

@@ -45,8 +45,7 @@ struct OperatorRecord {
     kWhole = 16384,         // a composite that a TorchDispatchMode sees, see is_seen_whole
     kNoHistory = 32768,     // a view without the history and the tangents of its base
   };
-  // What autocast does with arguments and results (AUTOCASTS in gen/op.py).
-  enum Autocast : uint8_t { kNoRule, kLower, kFloat32, kWidest, kNone, kResult32, kBanned };
+  enum Autocast : uint8_t { kNoRule, kLower, kFloat32, kWidest, kNone };
   // How vmap runs the operator on batched tensors (ops/batching/rules.h says what each means).
   enum Batch : uint8_t {
     kLoop,
@@ -91,7 +90,7 @@ struct OperatorRecord {
   Invoke invoke_definition;
   sparse::Rule* sparse_rule;  // Sparse::kOwn
   uint16_t flags;
-  Autocast autocast : 4, autocast_cuda : 4;  // of tensors on the CPU, and on CUDA devices
+  Autocast autocast;
   Batch batch;
   Sparse sparse;
   Inverse inverse;

@@ -4,6 +4,7 @@
 // types alone: then the operator is on fallback.
 #pragma once
 
+#include <algorithm>
 #include <utility>
 
 #include "device/has_kernels.h"
@@ -11,24 +12,19 @@
 
 namespace taeda::fallback {
 
-// What an argument has to do with types that devices' kernels do not know: it is of one, or two
-// arguments promote to complex32.
-inline constexpr unsigned kStoredOnly = 1, kHalf = 2, kComplexNumber = 4;
-
+// Whether an argument is of a type that devices' kernels do not know.
 template <class T>
-unsigned kinds(const T&) {
-  return 0;
+bool is_stored_only(const T&) {
+  return false;
 }
-unsigned kinds(const Tensor& t);
-unsigned kinds(TensorSpan list);
-inline bool is_computed(unsigned found) {
-  constexpr unsigned kComplex32 = kHalf | kComplexNumber;
-  return !(found & kStoredOnly) && (found & kComplex32) != kComplex32;
+inline bool is_stored_only(const Tensor& t) { return t.defined() && is_storage_type(t.dtype()); }
+inline bool is_stored_only(TensorSpan list) {
+  return std::any_of(list.begin(), list.end(), [](const Tensor& t) { return is_stored_only(t); });
 }
 
 template <const OperatorRecord& record, auto on_device, class R, class... Args>
 [[gnu::visibility("hidden")]] R native(KeySet keys, Args... args) {
-  if (cuda::has_kernels() && is_computed((kinds(args) | ... | 0u))) [[likely]]
+  if (cuda::has_kernels() && !(is_stored_only(args) || ...)) [[likely]]
     return on_device(keys, std::forward<Args>(args)...);
   return handler<record, on_device, R, Args...>(keys, std::forward<Args>(args)...);
 }

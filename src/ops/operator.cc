@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "ops/autocast.h"
+#include "ops/autocast_rules.h"
 #include "ops/boxing.h"
 #include "ops/dispatch.h"
 #include "ops/forms.h"

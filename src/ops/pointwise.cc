@@ -248,6 +248,12 @@ struct Kernel {
 
 void launch(const Kernel& kernel, const Tensor& out, Span<const Tensor* const> inputs) {
   if (out.numel() == 0 || !has_memory(out.device())) return;
+  if (is_storage_type(out.dtype()) && !out.device().is_cpu()) [[unlikely]] {
+    // Half precision beside complex numbers: devices' kernels do not know complex32.
+    const Tensor wide = empty_tensor(out.sizes(), kernel.result, out.device());
+    launch(kernel, wide, inputs);
+    return kernels::copy(view_of(out), view_of(wide));
+  }
   DimVector strides[kMaxInputs];
   View views[kMaxInputs];
   for (size_t i = 0; i < inputs.size(); i++) {

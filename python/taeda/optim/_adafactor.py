@@ -116,7 +116,7 @@ class Adafactor(ElementwiseOptimizer):
             for average, dim in ((rows, -1), (columns, -2)):
                 norms = taeda.norm(grad, dim=dim, keepdim=True)
                 average.lerp_(norms.square_().div_(grad.size(dim)), weight)
-            variance = (rows @ columns).div_(rows.mean(dim=-2, keepdim=True).clamp_(min=eps1))
+            variance = (rows * columns).div_(rows.mean(dim=-2, keepdim=True).clamp_(min=eps1))
         else:
             variance = state["variance"].lerp_(grad * grad, weight).clone()
         update = variance.clamp_(min=eps1 * eps1).rsqrt_().mul_(grad)

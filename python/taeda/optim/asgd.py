@@ -56,6 +56,8 @@ class ASGD(ElementwiseOptimizer):
     tensor([0.5120], requires_grad=True)
     """
 
+    _captured = "params, mus, etas, and state_steps"
+
     def __init__(
         self,
         params: ParamsT,

@@ -56,6 +56,7 @@ class NAdam(ElementwiseOptimizer):
     """
 
     _tensor_state = ("exp_avg", "exp_avg_sq")
+    _captured = "params, mu_products and state_steps"
 
     def __init__(
         self,

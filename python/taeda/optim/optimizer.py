@@ -589,6 +589,7 @@ class GroupwiseOptimizer(Optimizer):
     # `capturable`.
     _counts_on_host = False
     _captured = "params and state_steps"
+    _captured_on_xla = True
     _warned_capturable_if_run_uncaptured = False
 
     def _check_capture(self, group: dict[str, Any], params: list[Tensor]) -> None:
@@ -597,7 +598,8 @@ class GroupwiseOptimizer(Optimizer):
         if capturable and not fused and not all(map(self._is_on_device, params)):
             from ._helpers import _get_capturable_supported_devices
 
-            devices = _get_capturable_supported_devices(supports_xla=not group.get("foreach"))
+            xla = self._captured_on_xla and not group.get("foreach")
+            devices = _get_capturable_supported_devices(supports_xla=xla)
             raise AssertionError(
                 f"If capturable=True, {self._captured} must be on supported devices: {devices}."
             )

@@ -1,6 +1,7 @@
 #include "kernels/cuda/launch_list.h"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -19,7 +20,7 @@ struct List {
   DType stored = DType::kFloat32;
 };
 
-thread_local List list;  // what the thread has put off
+thread_local std::unique_ptr<List> list;  // what the thread has put off
 
 struct Bytes {
   const char *begin, *end;
@@ -90,7 +91,7 @@ void launch_list() {
   static constexpr void (*kLaunches[])(const List&) = {launch_calls<1>, launch_calls<2>,
                                                        launch_calls<3>};
   static_assert(std::size(kLaunches) == device::kMaxListInputs);
-  List calls = std::exchange(list, {});
+  const List calls = std::exchange(*list, {});
   kLaunches[calls.inputs - 1](calls);
 }
 
@@ -103,15 +104,17 @@ bool is_same(const Functor& a, const Functor& b) {
 void put_off(const PointwiseCall& call, int device, DType stored, int inputs, const ListRow& row) {
   std::string kernel = kernel_name(call.loop.name, stored, "_list");
   const Functor functor(call);
-  if (!list.rows.empty() && (list.device != device || list.kernel != kernel ||
-                             !is_same(list.functor, functor)))
+  if (!list) list = std::make_unique<List>();
+  List& l = *list;
+  if (!l.rows.empty() &&
+      (l.device != device || l.kernel != kernel || !is_same(l.functor, functor)))
     launch_what_is_put_off();
-  if (list.rows.empty()) {
-    list.kernel = std::move(kernel);
-    list.functor = functor, list.device = device, list.stored = stored, list.inputs = inputs;
+  if (l.rows.empty()) {
+    l.kernel = std::move(kernel);
+    l.functor = functor, l.device = device, l.stored = stored, l.inputs = inputs;
     launch_put_off = launch_list;
   }
-  list.rows.push_back(row);
+  l.rows.push_back(row);
 }
 
 }  // namespace taeda::cuda

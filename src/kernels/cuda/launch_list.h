@@ -7,6 +7,7 @@
 #pragma once
 
 #include "kernels/cuda/pointwise_operands.h"
+#include "kernels/cuda/text/pointwise_list_args.h"
 
 namespace taeda::cuda {
 

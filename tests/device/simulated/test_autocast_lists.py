@@ -94,7 +94,7 @@ LISTS = {
 # Those that no list has compute in what they are given.
 OTHERS = [
     "x + y", "torch.relu(x)", "F.gelu(x)", "torch.cat([x, y])", "torch.stack([x, y])", "x.mean()",
-    "torch.sigmoid(x)", "F.avg_pool2d(z, 2)", "F.avg_pool3d(volume, 1)", "torch.quantile(x, 0.5)",
+    "torch.sigmoid(x)", "F.avg_pool2d(z, 2)", "F.avg_pool3d(volume, 1)", 
     "F.max_pool3d(volume, 1)", "torch.sqrt(x)", "F.pad(x[None], (1, 1), mode='reflect')",
     "torch.index_copy(x, 0, t, y)", "F.batch_norm(x, None, None, training=True)",
 ]  # fmt: skip
@@ -131,9 +131,9 @@ def names(dtype):
     }  # fmt: skip
 
 
-def dtype_of(call, dtype, **options):
+def dtype_of(call, given, **options):
     with taeda.autocast("cuda", **options):
-        return eval(call, names(dtype)).dtype
+        return eval(call, names(given)).dtype
 
 
 def test_every_listed_operator_has_a_call():

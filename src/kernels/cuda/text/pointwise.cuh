@@ -2,8 +2,7 @@
 // Lane<T>.
 //
 // Dense: every operand is an array of the functor's type in memory (half precision computes in
-// float), read and written once, 16 bytes a thread at a time. List: the same for several calls, a
-// block going over chunks, whatever call they are of. Strided: any strides, dtypes and
+// float), read and written once, 16 bytes a thread at a time. Strided: any strides, dtypes and
 // broadcasting; an element's offset comes from its index by one product for each dimension. The
 // functor's text stands once in each: whole packs and the end go the same way.
 #pragma once
@@ -53,92 +52,35 @@ TD_FN bool is_number(const Numbers<N>& numbers, int i) {
   return (numbers.given | numbers.repeated) >> i & 1;
 }
 
-// K elements from i on of an array of n, or K times a number, as T.
-template <class T, class S, int K>
-TD_FN Pack<T, K> inputs_of(const void* in, bool repeats, T number, uint32_t i, uint32_t n,
-                           bool whole) {
+// K elements of input `input` as T.
+template <class T, class S, int K, int N>
+TD_FN Pack<T, K> inputs_of(const DenseArgs<N>& a, int input, T number, uint32_t i, bool whole) {
   Pack<T, K> result;
-  if (repeats) {
+  if (is_number(a.numbers, input)) {
 #pragma unroll
     for (int k = 0; k < K; k++) result.at[k] = number;
   } else {
-    const Pack<S, K> x = load_pack<S, K>(in, i, n, whole);
+    const Pack<S, K> x = load_pack<S, K>(a.in[input], i, a.n, whole);
 #pragma unroll
     for (int k = 0; k < K; k++) result.at[k] = convert<T>(x.at[k]);
   }
   return result;
 }
 
-// Operands as a thread goes over them, from element `first` to n by `step`; bit i of `repeats` says
-// that input i is numbers[i] throughout.
-template <class T, int N>
-struct Range {
-  void* out;
-  const void* const* in;
-  T numbers[N];
-  uint32_t repeats, first, n, step;
-  bool aligned;
-};
-
 // T computes, S is in memory, Out is written.
 template <class F, class T, class S, class Out, int N, size_t... I>
-TD_FN void dense(const F& f, const Range<T, N>& a, std::index_sequence<I...>) {
+TD_FN void dense(const F& f, const DenseArgs<N>& a, std::index_sequence<I...>) {
   constexpr int K = pack_size(sizeof(S));
-  for (uint32_t i = a.first; i < a.n; i += a.step) {
+  const T numbers[N] = {
+      number_of<T>(a.numbers, I, [&] { return convert<T>(*static_cast<const S*>(a.in[I])); })...};
+  const uint32_t step = gridDim.x * blockDim.x * K;
+  for (uint32_t i = (blockIdx.x * blockDim.x + threadIdx.x) * K; i < a.n; i += step) {
     const bool whole = a.aligned && i + K <= a.n;
-    const Pack<T, K> x[N] = {
-        inputs_of<T, S, K>(a.in[I], a.repeats >> I & 1, a.numbers[I], i, a.n, whole)...};
+    const Pack<T, K> x[N] = {inputs_of<T, S, K>(a, I, numbers[I], i, whole)...};
     Pack<Out, K> y;
 #pragma unroll
     for (int k = 0; k < K; k++) y.at[k] = convert<Out>(raw(f(lane<T>(x[I].at[k])...)));
     store_pack(a.out, i, a.n, whole, y);
-  }
-}
-
-template <class F, class T, class S, class Out, int N, size_t... I>
-TD_FN void array(const F& f, const DenseArgs<N>& a, std::index_sequence<I...> inputs) {
-  constexpr int K = pack_size(sizeof(S));
-  dense<F, T, S, Out>(
-      f,
-      Range<T, N>{a.out,
-                 a.in,
-                 {number_of<T>(a.numbers, I, [&] { return convert<T>(*static_cast<const S*>(a.in[I])); })...},
-                 a.numbers.given | a.numbers.repeated,
-                 (blockIdx.x * blockDim.x + threadIdx.x) * K,
-                 a.n,
-                 gridDim.x * blockDim.x * K,
-                 a.aligned != 0},
-      inputs);
-}
-
-// What input i of a call is, if it is the same for all elements.
-template <class T, class S, int N>
-TD_FN T list_number(const ListCall<N>& call, int i) {
-  if (call.given >> i & 1) return *reinterpret_cast<const T*>(&call.in[i]);
-  if (!(call.repeated >> i & 1)) return T();
-  if (call.single >> i & 1) return convert<T>(*static_cast<const float*>(call.in[i]));
-  return convert<T>(*static_cast<const S*>(call.in[i]));
-}
-
-template <class F, class T, class S, int N, size_t... I>
-TD_FN void list(const F& f, const ListArgs<N>& a, std::index_sequence<I...> inputs) {
-  constexpr int K = pack_size(sizeof(S));
-  uint32_t at = 0;
-#pragma unroll 1
-  for (uint32_t chunk = blockIdx.x; chunk < a.chunks; chunk += gridDim.x) {
-    while (at + 1 < a.count && a.calls[at + 1].first <= chunk) at++;
-    const ListCall<N>& call = a.calls[at];
-    const uint32_t begin = (chunk - call.first) * kListChunk;
-    dense<F, T, S, S>(f,
-                      Range<T, N>{call.out,
-                                 call.in,
-                                 {list_number<T, S>(call, I)...},
-                                 uint32_t{call.given} | call.repeated,
-                                 begin + threadIdx.x * K,
-                                 call.n - begin < kListChunk ? call.n : begin + kListChunk,
-                                 blockDim.x * K,
-                                 call.aligned},
-                      inputs);
   }
 }
 
@@ -175,11 +117,7 @@ struct Same {
 
 template <class F, class T, class S, class Out, int N>
 TD_FN void dense_kernel(const PointwiseArgs<DenseArgs<N>, F>& args) {
-  array<F, T, S, Out>(args.functor, args.loop, std::make_index_sequence<N>());
-}
-template <class F, class T, class S, int N>
-TD_FN void list_kernel(const PointwiseArgs<ListArgs<N>, F>& args) {
-  list<F, T, S>(args.functor, args.loop, std::make_index_sequence<N>());
+  dense<F, T, S, Out, N>(args.functor, args.loop, std::make_index_sequence<N>());
 }
 template <class F, class T, int N>
 TD_FN void strided_kernel(const PointwiseArgs<StridedArgs<N>, F>& args) {
