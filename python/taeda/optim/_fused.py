@@ -8,6 +8,7 @@ optimizer's own file, which also is the definition that the tests compare with; 
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import taeda
@@ -33,7 +34,7 @@ def gradients(params: list[Tensor], group: dict[str, Any]) -> list[Any] | None:
     fused = group.get("fused")
     if fused is False or (fused is None and _torch_dispatch_stack()):
         return None
-    if group.get("foreach") or group.get("differentiable"):
+    if group["foreach"] or group["differentiable"]:
         return None
     grads = _gradients_to_step(params)
     if grads is None and _alike(params):
@@ -41,10 +42,11 @@ def gradients(params: list[Tensor], group: dict[str, Any]) -> list[Any] | None:
     return grads
 
 
-def rate(group: dict[str, Any]) -> dict[str, Any]:
-    """The learning rate as the fused functions take it; a tensor is left where it is."""
-    lr = group["lr"]
-    return {"lr": 0.0, "lr_tensor": lr} if isinstance(lr, Tensor) else {"lr": float(lr)}
+def with_rate(function: Any, lr: Any) -> tuple[Any, float]:
+    """The function and the learning rate for it; one in a tensor is left where it is."""
+    if isinstance(lr, Tensor):
+        return functools.partial(function, lr_tensor=lr), 0.0
+    return function, float(lr)
 
 
 def _alike(params: list[Tensor]) -> bool:

@@ -80,11 +80,17 @@ def step_all(
     if capturable and not fused:
         _check_capturable(params, bool(foreach))
     algorithm = kind.__new__(kind)
-    options = kind._plain(options) | {"foreach": foreach, "differentiable": differentiable}
+    options = kind._plain(options)
     found = [
         {name: values[i] for name, values in state.items() if len(values)}
         for i in range(len(params))
     ]
-    if params:
-        algorithm._move_all(params, grads, found, options)
+    if params and params[0].is_cuda:
+        from . import _lists
+
+        how = {"foreach": foreach, "differentiable": differentiable}
+        if _lists.step(algorithm, params, grads, found, options | how):
+            return found
+    for p, grad, own in zip(params, grads, found):
+        algorithm._move(p, grad, own, options)
     return found

@@ -7,14 +7,7 @@ from typing import Any
 from taeda import Tensor
 
 from ._stateless import check_steps, step_all
-from .optimizer import (
-    ElementwiseOptimizer,
-    ParamsT,
-    add_scaled_,
-    check_lr,
-    check_not_negative,
-    temporary,
-)
+from .optimizer import ElementwiseOptimizer, ParamsT, check_lr, check_not_negative, temporary
 
 __all__ = ["Adadelta", "adadelta"]
 
@@ -95,7 +88,7 @@ class Adadelta(ElementwiseOptimizer):
         delta = temporary(state["acc_delta"].add(eps).sqrt_()).div_(std)
         delta = temporary(delta).mul_(grad)
         state["acc_delta"].mul_(rho).addcmul_(delta, delta, value=1 - rho)
-        add_scaled_(p, delta, -group["lr"])
+        p.add_(delta, alpha=-group["lr"])
 
 
 def adadelta(

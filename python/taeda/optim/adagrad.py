@@ -11,13 +11,10 @@ from ._stateless import check_steps, step_all
 from .optimizer import (
     ElementwiseOptimizer,
     ParamsT,
-    add_quotient_,
     check_lr,
     check_not_negative,
-    divided,
     new_step,
     temporary,
-    value_of,
 )
 
 __all__ = ["Adagrad", "adagrad"]
@@ -96,7 +93,7 @@ class Adagrad(ElementwiseOptimizer):
         for group in self.param_groups:  # the sums exist from the start
             for p in group["params"]:
                 start = group["initial_accumulator_value"]
-                step = new_step(p.device) if group["fused"] else new_step()
+                step = new_step(p.device if group["fused"] else None)
                 self.state[p] = {"step": step, "sum": _filled_like(p.detach(), start)}
 
     def share_memory(self) -> None:
@@ -115,14 +112,12 @@ class Adagrad(ElementwiseOptimizer):
             if grad.is_sparse:
                 raise RuntimeError("weight_decay option is not compatible with sparse gradients")
             grad = grad.add(p, alpha=group["weight_decay"])
-        step = value_of(state["step"])
-        lr = divided(group["lr"], (step - 1) * group["lr_decay"] + 1)
+        lr = group["lr"] / (1 + (state["step"].item() - 1) * group["lr_decay"])
         if grad.is_sparse:
             self._update_rows(p, grad.coalesce(), state["sum"], lr, group["eps"])
             return
         state["sum"].addcmul_(grad, grad, value=1)
-        std = temporary(state["sum"].sqrt()).add_(group["eps"])
-        add_quotient_(p, grad, std, -lr)
+        p.addcdiv_(grad, temporary(state["sum"].sqrt()).add_(group["eps"]), value=-lr)
 
     @staticmethod
     def _update_rows(p: Tensor, grad: Tensor, total: Tensor, lr: float, eps: float) -> None:

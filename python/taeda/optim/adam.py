@@ -12,16 +12,11 @@ from ._stateless import check_steps, step_all
 from .optimizer import (
     ElementwiseOptimizer,
     ParamsT,
-    add_quotient_,
-    average_squares_,
     check_betas,
     check_lr,
     check_not_negative,
-    correction,
-    divided,
     maximum_,
     square_root,
-    value_of,
 )
 
 __all__ = ["Adam", "adam"]
@@ -128,8 +123,13 @@ class Adam(ElementwiseOptimizer):
 
     def _step_group(self, group: dict[str, Any], params: list[Tensor]) -> None:
         function = _fused_adamw_ if group["decoupled_weight_decay"] else _fused_adam_
-        betas_there = getattr(group["betas"][0], "is_cuda", False) and not group["fused"]
-        take = function is not None and not betas_there
+        beta1, beta2 = group["betas"]
+        lr: Any = group["lr"]
+        if type(lr) is not float:
+            function, lr = _fused.with_rate(function, lr)
+        # Betas on a device are read there by the tensor implementation alone.
+        there = type(beta1) is not float and isinstance(beta1, Tensor) and beta1.is_cuda
+        take = function is not None and (not there or group["fused"])
         grads = _fused.gradients(params, group) if take else None
         if grads is None:
             if not _fused.overflowed(self):
@@ -139,7 +139,6 @@ class Adam(ElementwiseOptimizer):
         steps = [s["step"] for s in states]
         found_inf = self.found_inf
         _add_one_(steps, found_inf=found_inf)
-        beta1, beta2 = group["betas"]
         function(
             params,
             grads,
@@ -147,7 +146,7 @@ class Adam(ElementwiseOptimizer):
             [s["exp_avg_sq"] for s in states],
             [s["max_exp_avg_sq"] for s in states] if group["amsgrad"] else [],
             steps,
-            **_fused.rate(group),
+            lr=lr,
             beta1=float(beta1),
             beta2=float(beta2),
             weight_decay=float(group["weight_decay"]),
@@ -170,15 +169,15 @@ class Adam(ElementwiseOptimizer):
             else:
                 grad = grad.add(p, alpha=weight_decay)
         exp_avg.lerp_(grad, 1 - beta1)
-        average_squares_(exp_avg_sq, grad, beta2)
-        step = value_of(state["step"])
-        step_size = divided(lr, correction(beta1, step))
+        exp_avg_sq.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
+        step = state["step"].item()
+        step_size = lr / (1 - beta1**step)
         second_moment = exp_avg_sq
         if group["amsgrad"]:
             second_moment = state["max_exp_avg_sq"]
             maximum_(second_moment, exp_avg_sq)
-        denom = (second_moment.sqrt() / square_root(correction(beta2, step))).add_(group["eps"])
-        add_quotient_(p, exp_avg, denom, -step_size)
+        denom = (second_moment.sqrt() / square_root(1 - beta2**step)).add_(group["eps"])
+        p.addcdiv_(exp_avg, denom, value=-step_size)
 
 
 def adam(

@@ -10,14 +10,10 @@ from ._stateless import check_steps, step_all
 from .optimizer import (
     ElementwiseOptimizer,
     ParamsT,
-    add_quotient_,
     check_betas,
     check_lr,
     check_not_negative,
-    correction,
-    divided,
     maximum_,
-    value_of,
 )
 
 __all__ = ["Adamax", "adamax"]
@@ -93,8 +89,8 @@ class Adamax(ElementwiseOptimizer):
         state["exp_avg"].lerp_(grad, 1 - beta1)
         exp_inf = state["exp_inf"].mul_(beta2)
         maximum_(exp_inf, grad.abs().add_(group["eps"]))
-        step_size = divided(group["lr"], correction(beta1, value_of(state["step"])))
-        add_quotient_(p, state["exp_avg"], exp_inf, -step_size)
+        step_size = group["lr"] / (1 - beta1 ** state["step"].item())
+        p.addcdiv_(state["exp_avg"], exp_inf, value=-step_size)
 
 
 def adamax(

@@ -8,21 +8,15 @@ import taeda
 from taeda import Tensor
 
 from ._stateless import check_steps, step_all
-from .optimizer import (
-    ElementwiseOptimizer,
-    ParamsT,
-    add_scaled_,
-    assign_,
-    at_least,
-    check_lr,
-    check_not_negative,
-    divided,
-    is_host,
-    number,
-    value_of,
-)
+from .optimizer import ElementwiseOptimizer, ParamsT, check_lr, check_not_negative, number
 
 __all__ = ["ASGD", "asgd"]
+
+
+def _at_least_one(x: Any) -> Any:
+    if isinstance(x, float):
+        return x if x > 1 else 1
+    return x.clamp_min(1)
 
 
 class ASGD(ElementwiseOptimizer):
@@ -100,16 +94,16 @@ class ASGD(ElementwiseOptimizer):
         lambd, lr, ax = group["lambd"], group["lr"], state["ax"]
         if group["weight_decay"] != 0:
             grad = grad.add(p, alpha=group["weight_decay"])
-        eta, mu = value_of(state["eta"]), value_of(state["mu"])
-        p.mul_(1 - eta * lambd)
-        add_scaled_(p, grad, -eta)
-        if not is_host(mu) or mu != 1:
+        eta, mu = state["eta"].item(), state["mu"].item()
+        p.mul_(1 - lambd * eta)
+        p.add_(grad, alpha=-eta)
+        if mu != 1:
             ax.add_(p.sub(ax).mul_(mu))
         else:
             ax.copy_(p)
-        step = value_of(state["step"])
-        assign_(state["eta"], divided(lr, (step * (lambd * lr) + 1) ** group["alpha"]))
-        assign_(state["mu"], 1 / at_least(1, step - group["t0"]))
+        step = state["step"].item()
+        state["eta"].fill_(lr / ((1 + lambd * lr * step) ** group["alpha"]))
+        state["mu"].fill_(1 / _at_least_one(step - group["t0"]))
 
 
 def asgd(

@@ -11,15 +11,11 @@ from ._stateless import check_steps, step_all
 from .optimizer import (
     ElementwiseOptimizer,
     ParamsT,
-    add_quotient_,
-    average_squares_,
     check_betas,
     check_lr,
     check_not_negative,
-    correction,
     on_device,
     temporary,
-    value_of,
 )
 
 __all__ = ["NAdam", "nadam"]
@@ -105,7 +101,7 @@ class NAdam(ElementwiseOptimizer):
         beta1, beta2 = group["betas"]
         lr, weight_decay = group["lr"], group["weight_decay"]
         exp_avg, exp_avg_sq = state["exp_avg"], state["exp_avg_sq"]
-        step = value_of(state["step"])
+        step = state["step"].item()
         if weight_decay != 0:
             if group["decoupled_weight_decay"]:
                 p.mul_(1 - lr * weight_decay)
@@ -114,13 +110,13 @@ class NAdam(ElementwiseOptimizer):
         decay = group["momentum_decay"]
         mu = beta1 * (1.0 - 0.5 * (0.96 ** (step * decay)))
         mu_next = beta1 * (1.0 - 0.5 * (0.96 ** ((step + 1) * decay)))
-        state["mu_product"].mul_(mu)
-        mu_product = value_of(state["mu_product"])
+        state["mu_product"] *= mu
+        mu_product = state["mu_product"].item()
         exp_avg.lerp_(grad, 1 - beta1)
-        average_squares_(exp_avg_sq, grad, beta2)
-        denom = temporary(exp_avg_sq.div(correction(beta2, step)).sqrt()).add_(group["eps"])
-        add_quotient_(p, grad, denom, (1.0 - mu) * -lr / (1.0 - mu_product))
-        add_quotient_(p, exp_avg, denom, mu_next * -lr / (1.0 - mu_product * mu_next))
+        exp_avg_sq.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
+        denom = temporary(exp_avg_sq.div(1 - beta2**step).sqrt()).add_(group["eps"])
+        p.addcdiv_(grad, denom, value=-lr * (1.0 - mu) / (1.0 - mu_product))
+        p.addcdiv_(exp_avg, denom, value=(-lr * mu_next) / (1.0 - mu_product * mu_next))
 
 
 def nadam(

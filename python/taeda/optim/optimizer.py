@@ -6,7 +6,7 @@ import functools
 import math
 import warnings
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable
 from copy import deepcopy
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -488,76 +488,11 @@ def maximum_(x: Tensor, y: Tensor) -> None:
         taeda.maximum(x, y, out=x)
 
 
-# Numbers of a step are numbers of the host, `_lists.Numbers`, or what a CUDA device has: tensors of
-# one element, `_lists.Tensors`. These nobody waits for.
-
-
-def is_host(x: Any) -> bool:
-    """Whether a number is the host's."""
-    return isinstance(x, (float, int, list))
-
-
-def value_of(x: Any) -> Any:
-    """The number that a tensor on the CPU holds, else the tensor."""
-    return x if x.is_cuda else x.item()
-
-
 def square_root(x: Any) -> Any:
     """Of a number, or of each of several."""
-    if not is_host(x):
-        return x.sqrt()
-    return type(x)(map(math.sqrt, x)) if isinstance(x, list) else math.sqrt(x)
-
-
-def at_least(low: float, x: Any) -> Any:
-    """The larger of both."""
-    return max(low, x) if is_host(x) else x.clamp_min(low)
-
-
-def correction(beta: Any, step: Any) -> Any:
-    """1 - beta^step, which float32 does not round to less where the device computes it."""
-    if is_host(step) or not is_host(beta):
-        return 1 - beta**step
-    return -(step * (math.log(beta) if beta else -math.inf)).expm1()
-
-
-def divided(lr: Any, x: Any) -> Any:
-    """lr / x."""
-    return lr / x if is_host(x) or isinstance(x, Tensor) else 1 / x * lr
-
-
-def add_scaled_(x: Any, y: Any, factor: Any) -> None:
-    """x += factor y"""
-    if isinstance(factor, (float, int)):
-        x.add_(y, alpha=factor)
-    else:
-        x.add_(y * factor)
-
-
-def add_quotient_(x: Any, y: Any, z: Any, factor: Any) -> None:
-    """x += factor y / z"""
-    if is_host(factor):
-        x.addcdiv_(y, z, value=factor)
-    else:
-        x.addcdiv_(y * factor, z)
-
-
-def average_squares_(average: Any, grad: Any, beta: Any) -> None:
-    """average = beta average + (1 - beta) grad^2"""
-    if is_host(beta):
-        average.mul_(beta).addcmul_(grad, grad, value=1 - beta)
-    else:
-        average.mul_(beta).add_(grad * grad * (1 - beta))
-
-
-def assign_(x: Any, value: Any) -> None:
-    """x = value, of one element each."""
-    if not isinstance(x, Tensor):
-        x.zero_().add_(value)
-    elif is_host(value):
-        x.fill_(value)
-    else:
-        x.copy_(value)
+    if isinstance(x, float):
+        return math.sqrt(x)
+    return type(x)(map(math.sqrt, x)) if isinstance(x, list) else x.sqrt()
 
 
 class GroupwiseOptimizer(Optimizer):
@@ -578,16 +513,14 @@ class GroupwiseOptimizer(Optimizer):
             for group in self.param_groups:
                 params = [p for p in group["params"] if p.grad is not None]
                 if params:
-                    if params[0].is_cuda or group.get("capturable"):
+                    if "capturable" in group and (group["capturable"] or params[0].is_cuda):
                         self._check_capture(group, params)
                     self._step_group(group, params)
         finally:
             _set_grad_enabled(before)
         return loss
 
-    # Whether steps always count on the CPU, and what must be on the device where a group is
-    # `capturable`.
-    _counts_on_host = False
+    # What must be on the device where a group is `capturable`.
     _captured = "params and state_steps"
     _captured_on_xla = True
     _warned_capturable_if_run_uncaptured = False
@@ -603,8 +536,6 @@ class GroupwiseOptimizer(Optimizer):
             raise AssertionError(
                 f"If capturable=True, {self._captured} must be on supported devices: {devices}."
             )
-        if not self._counts_on_host and "capturable" not in group:
-            return
         capturing = taeda.cuda.is_current_stream_capturing()
         if capturing and not (capturable or fused):
             raise RuntimeError(
@@ -644,8 +575,8 @@ class ElementwiseOptimizer(GroupwiseOptimizer):
     _fused_takes_scaler = False
     grad_scale: Tensor | None = None
     found_inf: Tensor | None = None
-    # Whether `_update` takes lists of tensors (`_lists`) on CUDA devices, and for modes: there it
-    # branches on no values.
+    # Whether `_update_lists` may be called with lists of tensors (`_lists`), on CUDA devices and for
+    # modes.
     _by_lists_on_cuda = True
     _by_lists = False
     # What to use for sparse gradients, behind the message that they are not taken.
@@ -692,34 +623,13 @@ class ElementwiseOptimizer(GroupwiseOptimizer):
     def _step_group(self, group: dict[str, Any], params: list[Tensor]) -> None:
         options = self._plain(group)
         states = [self._state_of(p, group) for p in params]  # made first, as in PyTorch
-        self._move_all(params, [p.grad for p in params], states, options)
-
-    def _move_all(
-        self,
-        params: Sequence[Tensor],
-        grads: Sequence[Any],
-        states: Sequence[dict[str, Any]],
-        options: dict[str, Any],
-    ) -> None:
-        """A step of each parameter, of all at once where they may be in lists."""
-        by_lists: Any = options.get("foreach")
-        if _torch_dispatch_stack():
-            by_lists = by_lists and self._by_lists
-        elif not params[0].is_cuda:
-            by_lists = False
-        elif by_lists is None and self._by_lists_on_cuda:
-            from ._helpers import _default_to_fused_or_foreach
-
-            differentiable = options.get("differentiable", False)
-            by_lists = _default_to_fused_or_foreach(params, differentiable)[1]
-        if by_lists and self._by_lists_on_cuda:
+        if params[0].is_cuda or (group.get("foreach") and _torch_dispatch_stack()):
             from . import _lists
 
-            if _lists.takes(params, grads):
-                _lists.step(self._move, params, grads, states, options)
+            if _lists.step(self, params, [p.grad for p in params], states, options):
                 return
-        for p, grad, state in zip(params, grads, states):
-            self._move(p, grad, state, options)
+        for p, state in zip(params, states):
+            self._move(p, p.grad, state, options)
 
     def _move(self, p: Tensor, grad: Any, state: dict[str, Any], options: dict[str, Any]) -> None:
         """Counts a step of `p` and makes it; complex numbers are updated as pairs of real ones."""
@@ -737,6 +647,12 @@ class ElementwiseOptimizer(GroupwiseOptimizer):
         for k, v in view.items():  # state that the update has added
             if state.get(k) is None and v is not None:
                 state[k] = taeda.view_as_complex(v)
+
+    def _update_lists(
+        self, p: Any, grad: Any, state: dict[str, Any], group: dict[str, Any]
+    ) -> None:
+        """`_update` for lists, where it may be called with them: it branches on no values."""
+        self._update(p, grad, state, group)
 
     def _init_state(self, state: dict[str, Any], p: Tensor, group: dict[str, Any]) -> None:
         for name in self._tensor_state:

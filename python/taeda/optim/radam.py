@@ -10,16 +10,10 @@ from ._stateless import check_steps, step_all
 from .optimizer import (
     ElementwiseOptimizer,
     ParamsT,
-    add_scaled_,
-    average_squares_,
     check_betas,
     check_lr,
     check_not_negative,
-    correction,
-    divided,
-    is_host,
     temporary,
-    value_of,
 )
 
 __all__ = ["RAdam", "radam"]
@@ -97,22 +91,17 @@ class RAdam(ElementwiseOptimizer):
         beta1, beta2 = group["betas"]
         lr, weight_decay = group["lr"], group["weight_decay"]
         exp_avg, exp_avg_sq = state["exp_avg"], state["exp_avg_sq"]
-        step = value_of(state["step"])
+        step = state["step"].item()
         if weight_decay != 0:
             if group["decoupled_weight_decay"]:
                 p.mul_(1 - lr * weight_decay)
             else:
                 grad = grad.add(p, alpha=weight_decay)
         exp_avg.lerp_(grad, 1 - beta1)
-        average_squares_(exp_avg_sq, grad, beta2)
-        correction2 = correction(beta2, step)
+        exp_avg_sq.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
+        correction2 = 1 - beta2**step
+        update = exp_avg / (1 - beta1**step) * lr
         rho_inf = 2 / (1 - beta2) - 1
-        if not is_host(step):
-            rho = (step.div(correction2) - step) * -2 + rho_inf
-            factor = self._factor_on_device(exp_avg_sq, correction2, rho, rho_inf, group["eps"])
-            add_scaled_(p, exp_avg * factor, -divided(lr, correction(beta1, step)))
-            return
-        update = exp_avg.div(1 - beta1**step) * lr
         rho = rho_inf - 2 * step * (beta2**step) / correction2
         if rho > 5.0:
             variance = (rho - 4) * (rho - 2) * rho_inf / ((rho_inf - 4) * (rho_inf - 2) * rho)
@@ -120,14 +109,30 @@ class RAdam(ElementwiseOptimizer):
             update = update * adaptive * variance**0.5
         p.add_(update, alpha=-1.0)
 
-    @staticmethod
-    def _factor_on_device(v: Any, correction2: Any, rho: Any, rho_inf: float, eps: float) -> Any:
-        """r_t / sqrt(v_hat), or 1 where rho_t is not above 5, chosen by arithmetic."""
+    def _update_lists(
+        self, p: Any, grad: Any, state: dict[str, Any], group: dict[str, Any]
+    ) -> None:
+        """What is chosen by the number of steps is so by arithmetic where a device has that."""
+        if not state["step"].is_cuda:
+            self._update(p, grad, state, group)
+            return
+        (beta1, beta2), lr = group["betas"], group["lr"]
+        step, exp_avg, exp_avg_sq = state["step"].item(), state["exp_avg"], state["exp_avg_sq"]
+        if group["weight_decay"] != 0:
+            if group["decoupled_weight_decay"]:
+                p.mul_(1 - lr * group["weight_decay"])
+            else:
+                grad = grad.add(p, alpha=group["weight_decay"])
+        exp_avg.lerp_(grad, 1 - beta1)
+        exp_avg_sq.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
+        correction2, rho_inf = 1 - beta2**step, 2 / (1 - beta2) - 1
+        rho = (step / correction2 - step) * -2 + rho_inf
         rectified = (rho - 5).sign().clamp_min(0)
         scale = rho_inf / ((rho_inf - 4) * (rho_inf - 2))
         variance = ((rho - 4) * (rho - 2) / rho * scale).clamp_min(0)
-        factor = v.sqrt().add_(eps).reciprocal_()
-        return factor.mul_((variance * correction2).sqrt() * rectified).add_(1 - rectified)
+        factor = exp_avg_sq.sqrt().add_(group["eps"]).reciprocal_()
+        factor.mul_((variance * correction2).sqrt() * rectified).add_(1 - rectified)
+        p.sub_((exp_avg / (1 - beta1**step) * lr).mul_(factor))
 
 
 def radam(

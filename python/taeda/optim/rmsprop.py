@@ -9,15 +9,7 @@ from taeda import Tensor
 
 from . import _fused
 from ._stateless import check_steps, step_all
-from .optimizer import (
-    ElementwiseOptimizer,
-    ParamsT,
-    add_quotient_,
-    add_scaled_,
-    check_lr,
-    check_not_negative,
-    temporary,
-)
+from .optimizer import ElementwiseOptimizer, ParamsT, check_lr, check_not_negative, temporary
 
 __all__ = ["RMSprop", "rmsprop"]
 
@@ -106,13 +98,17 @@ class RMSprop(ElementwiseOptimizer):
             return
         states = [self._state_of(p, group) for p in params]
         _add_one_([s["step"] for s in states])
-        _fused_rmsprop_(
+        function = _fused_rmsprop_
+        lr = group["lr"]
+        if type(lr) is not float:
+            function, lr = _fused.with_rate(function, lr)
+        function(
             params,
             grads,
             [s["square_avg"] for s in states],
             [s["grad_avg"] for s in states] if group["centered"] else [],
             [s["momentum_buffer"] for s in states] if group["momentum"] > 0 else [],
-            **_fused.rate(group),
+            lr=lr,
             alpha=group["alpha"],
             eps=group["eps"],
             weight_decay=float(group["weight_decay"]),
@@ -139,9 +135,9 @@ class RMSprop(ElementwiseOptimizer):
         if momentum > 0:
             buffer = state["momentum_buffer"]
             buffer.mul_(momentum).addcdiv_(grad, avg)
-            add_scaled_(p, buffer, -lr)
+            p.add_(buffer, alpha=-lr)
         else:
-            add_quotient_(p, grad, avg, -lr)
+            p.addcdiv_(grad, avg, value=-lr)
 
 
 def rmsprop(

@@ -77,9 +77,6 @@ class Rprop(ElementwiseOptimizer):
     ) -> None:
         etaminus, etaplus = group["etas"]
         prev, step_size = state["prev"], state["step_size"]
-        if not isinstance(p, Tensor):
-            self._update_all(p, grad, prev, step_size, group)
-            return
         product = (grad * prev).detach()
         factor = taeda.ones_like(grad)
         factor.masked_fill_(product > 0, etaplus)
@@ -89,17 +86,19 @@ class Rprop(ElementwiseOptimizer):
         p.addcmul_(grad.sign(), step_size, value=-1)
         prev.copy_(grad)
 
-    @staticmethod
-    def _update_all(p: Any, grad: Any, prev: Any, step_size: Any, group: dict[str, Any]) -> None:
+    def _update_lists(
+        self, p: Any, grad: Any, state: dict[str, Any], group: dict[str, Any]
+    ) -> None:
         """The same for lists, which have no masks: signs are factors."""
         (etaminus, etaplus), (least, most) = group["etas"], group["step_sizes"]
+        prev, step_size = state["prev"], state["step_size"]
         sign = (grad * prev).sign_()
         rises, falls = sign.clamp_min(0), sign.clamp_max_(0)  # 1 and -1, else 0
         factor = rises.mul_(etaplus - 1).add_(falls, alpha=1 - etaminus).add_(1)
         step_size.mul_(factor).clamp_min_(least).clamp_max_(most)
         grad = falls.add_(1).mul_(grad)
         p.addcmul_(grad.sign(), step_size, value=-1)
-        prev.zero_().add_(grad)
+        prev.fill_(0).add_(grad)
 
 
 def rprop(

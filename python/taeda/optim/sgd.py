@@ -9,7 +9,7 @@ from taeda import Tensor
 
 from . import _fused
 from ._stateless import step_all
-from .optimizer import ElementwiseOptimizer, ParamsT, add_scaled_, check_lr, check_not_negative
+from .optimizer import ElementwiseOptimizer, ParamsT, check_lr, check_not_negative
 
 __all__ = ["SGD", "sgd"]
 
@@ -121,13 +121,17 @@ class SGD(ElementwiseOptimizer):
         buffers: list[Any],
         first: bool = False,
     ) -> None:
-        _fused_sgd_(
+        function = _fused_sgd_
+        lr = group["lr"]
+        if type(lr) is not float:
+            function, lr = _fused.with_rate(function, lr)
+        function(
             params,
             grads,
             buffers,
             weight_decay=float(group["weight_decay"]),
             momentum=group["momentum"],
-            **_fused.rate(group),
+            lr=lr,
             dampening=group["dampening"],
             nesterov=group["nesterov"],
             maximize=group["maximize"],
@@ -153,7 +157,7 @@ class SGD(ElementwiseOptimizer):
             else:
                 buffer.mul_(momentum).add_(grad, alpha=1 - group["dampening"])
             grad = grad.add(buffer, alpha=momentum) if group["nesterov"] else buffer
-        add_scaled_(p, grad, -group["lr"])
+        p.add_(grad, alpha=-group["lr"])
 
 
 def sgd(
