@@ -74,7 +74,7 @@ def _run(collect: Callable, tensors: Any, each: Iterator) -> Any:
         _cuda_end_list()
 
 
-_exhaust = functools.partial(deque, maxlen=0)
+_exhaust: Callable = functools.partial(deque, maxlen=0)
 
 
 def _abs_(x: Tensor) -> Tensor:

@@ -47,8 +47,7 @@ bool has_rule(const OperatorRecord& record, Key key, Operator::Form form, const 
   if (!handler(key)) return false;
   if (key == Key::kBatched)
     return batching::concerns(record, args + record.has(OperatorRecord::kInto));
-  if (key == Key::kAutocast)
-    return form == Operator::Form::kPlain && autocast::has_rule(record);
+  if (key == Key::kAutocast) return form == Operator::Form::kPlain && autocast::has_rule(record);
   if (key == Key::kPython && record.has(OperatorRecord::kWhole)) return is_seen_whole(record, args);
   return true;
 }

@@ -156,7 +156,11 @@ bool adam_step(std::string_view op, bool decoupled, TensorSpan params, TensorSpa
                           x = amsgrad ? lists.written(max_squares, "max_exp_avg_sqs")
                                       : std::vector<View>();
   if (skips(found_inf, params)) return false;
-  cpu::AdamOptions options{.lr = number_or(lr, lr_tensor, params), .beta1 = beta1, .beta2 = beta2, .eps = eps, .weight_decay = weight_decay};
+  cpu::AdamOptions options{.lr = number_or(lr, lr_tensor, params),
+                           .beta1 = beta1,
+                           .beta2 = beta2,
+                           .eps = eps,
+                           .weight_decay = weight_decay};
   options.grad_scale = inverse_scale(grad_scale, params);
   options.device_scale = left_on_device(grad_scale, params);
   options.device_lr = left_on_device(lr_tensor, params);
@@ -180,7 +184,10 @@ bool _fused_sgd_(TensorSpan self, TensorSpan grads, TensorSpan buffers, double w
                           b = momentum != 0 ? lists.written(buffers, "momentum_buffer_list")
                                             : std::vector<View>();
   if (skips(found_inf, self)) return false;
-  cpu::SgdOptions options{.lr = number_or(lr, lr_tensor, self), .momentum = momentum, .dampening = dampening, .weight_decay = weight_decay};
+  cpu::SgdOptions options{.lr = number_or(lr, lr_tensor, self),
+                          .momentum = momentum,
+                          .dampening = dampening,
+                          .weight_decay = weight_decay};
   options.grad_scale = inverse_scale(grad_scale, self);
   options.device_scale = left_on_device(grad_scale, self);
   options.device_lr = left_on_device(lr_tensor, self);
@@ -198,7 +205,8 @@ bool _fused_adam_(TensorSpan self, TensorSpan grads, TensorSpan averages, Tensor
                   double weight_decay, double eps, bool amsgrad, bool maximize,
                   const Tensor& grad_scale, const Tensor& found_inf, const Tensor& lr_tensor) {
   return adam_step("_fused_adam_", false, self, grads, averages, squares, max_squares, steps, lr,
-                   beta1, beta2, weight_decay, eps, amsgrad, maximize, grad_scale, found_inf, lr_tensor);
+                   beta1, beta2, weight_decay, eps, amsgrad, maximize, grad_scale, found_inf,
+                   lr_tensor);
 }
 
 bool _fused_adamw_(TensorSpan self, TensorSpan grads, TensorSpan averages, TensorSpan squares,
@@ -206,7 +214,8 @@ bool _fused_adamw_(TensorSpan self, TensorSpan grads, TensorSpan averages, Tenso
                    double weight_decay, double eps, bool amsgrad, bool maximize,
                    const Tensor& grad_scale, const Tensor& found_inf, const Tensor& lr_tensor) {
   return adam_step("_fused_adamw_", true, self, grads, averages, squares, max_squares, steps, lr,
-                   beta1, beta2, weight_decay, eps, amsgrad, maximize, grad_scale, found_inf, lr_tensor);
+                   beta1, beta2, weight_decay, eps, amsgrad, maximize, grad_scale, found_inf,
+                   lr_tensor);
 }
 
 bool _fused_rmsprop_(TensorSpan self, TensorSpan grads, TensorSpan squares, TensorSpan means,
@@ -219,7 +228,11 @@ bool _fused_rmsprop_(TensorSpan self, TensorSpan grads, TensorSpan squares, Tens
                           b = momentum != 0 ? lists.written(buffers, "momentum_buffer_list")
                                             : std::vector<View>();
   if (skips(found_inf, self)) return false;
-  cpu::RmspropOptions options{.lr = number_or(lr, lr_tensor, self), .alpha = alpha, .eps = eps, .weight_decay = weight_decay, .momentum = momentum};
+  cpu::RmspropOptions options{.lr = number_or(lr, lr_tensor, self),
+                              .alpha = alpha,
+                              .eps = eps,
+                              .weight_decay = weight_decay,
+                              .momentum = momentum};
   options.grad_scale = inverse_scale(grad_scale, self);
   options.device_scale = left_on_device(grad_scale, self);
   options.device_lr = left_on_device(lr_tensor, self);

@@ -61,8 +61,8 @@ void Adam::update(const Group& group, const Columns& columns, bool) {
   const auto step = decoupled_ ? op::_fused_adamw_ : op::_fused_adam_;
   step(columns.parameters, columns.gradients, columns.state(1), columns.state(2),
        options_.amsgrad ? columns.state(3) : TensorList(), steps, group.lr, options_.beta1,
-       options_.beta2, group.weight_decay, options_.eps, options_.amsgrad, options_.maximize, {}, {},
-       {});
+       options_.beta2, group.weight_decay, options_.eps, options_.amsgrad, options_.maximize, {},
+       {}, {});
 }
 
 RMSprop::RMSprop(TensorList parameters, RMSpropOptions options)

@@ -150,7 +150,8 @@ def test_a_learning_rate_in_a_tensor_stands_for_the_number():
 
 @pytest.mark.parametrize("dtype", [taeda.float32, taeda.float64, taeda.float16, taeda.bfloat16])
 def test_unscaling(dtype):
-    grads = [taeda.arange(float(n)).to(dtype) for n in (3, 0, 5)] + [taeda.ones(4, 3, dtype=dtype).T]
+    grads = [taeda.arange(float(n)).to(dtype) for n in (3, 0, 5)]
+    grads.append(taeda.ones(4, 3, dtype=dtype).T)
     found = taeda.zeros(())
     assert taeda._unscale_(grads, found, taeda.tensor(0.5))
     assert found.item() == 0

@@ -171,16 +171,17 @@ class Power(Tensors):
         if number != 1 or not isinstance(self.base, float) or self.base == 0:
             return super().__rsub__(number)
         # 1 - beta^t is small at first, and float32 would round beta^t to less of it.
-        return -(self.exponents * math.log(self.base)).expm1()
+        return self.exponents.mul(math.log(self.base)).expm1_().neg_()
 
 
 def _kind(p: Tensor, state: dict[str, Any]) -> tuple:
     """What parameters of a list have in common: names of the state that they have, and how many
     steps the host knows that they have made, which modes do not ask."""
     step = state.get("step")
-    counted = step is not None and not step.is_cuda and not _torch_dispatch_stack()
     names = frozenset(k for k, v in state.items() if v is not None)
-    return p.dtype, p.device, names, step.item() if counted else None
+    if step is None or step.is_cuda or _torch_dispatch_stack():
+        return p.dtype, p.device, names
+    return p.dtype, p.device, names, step.item()
 
 
 def _group(optimizer: Any, params: Sequence[Tensor], options: dict[str, Any]) -> Callable | None:

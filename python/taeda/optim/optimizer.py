@@ -575,8 +575,8 @@ class ElementwiseOptimizer(GroupwiseOptimizer):
     _fused_takes_scaler = False
     grad_scale: Tensor | None = None
     found_inf: Tensor | None = None
-    # Whether `_update_lists` may be called with lists of tensors (`_lists`), on CUDA devices and for
-    # modes.
+    # Whether `_update_lists` may be called with lists of tensors (`_lists`) on CUDA devices, and
+    # whether for modes.
     _by_lists_on_cuda = True
     _by_lists = False
     # What to use for sparse gradients, behind the message that they are not taken.

@@ -106,8 +106,7 @@ void put_off(const PointwiseCall& call, int device, DType stored, int inputs, co
   const Functor functor(call);
   if (!list) list = std::make_unique<List>();
   List& l = *list;
-  if (!l.rows.empty() &&
-      (l.device != device || l.kernel != kernel || !is_same(l.functor, functor)))
+  if (!l.rows.empty() && (l.device != device || l.kernel != kernel || !is_same(l.functor, functor)))
     launch_what_is_put_off();
   if (l.rows.empty()) {
     l.kernel = std::move(kernel);

@@ -40,8 +40,7 @@ void launch_optim(std::string_view name, device::OptimArgs<Rule>& args, const Op
       args.scale_type = note_number(args.grad_scale, options.device_scale, touched);
     if (options.found_inf.present)
       args.found_type = note_number(args.found_inf, options.found_inf, touched);
-    if (options.device_lr.present)
-      args.lr_type = note_number(args.lr, options.device_lr, touched);
+    if (options.device_lr.present) args.lr_type = note_number(args.lr, options.device_lr, touched);
     if (lists.flag.present) touched.push_back({lists.flag.data, sizeof(float), true});
     const View& first = lists.params[begin];
     begin =

@@ -34,7 +34,8 @@ CALLS = {
     "bmm": ["torch.bmm(x[None], y[None])"],
     "chain_matmul": ["torch.chain_matmul(x, y)"],
     "linalg_multi_dot": ["torch.linalg.multi_dot([x, y, x])"],
-    "lstm_cell": ["torch.lstm_cell(x, (x, x), w, w)[0]"], "gru_cell": ["torch.gru_cell(x, x, u, u)"],
+    "lstm_cell": ["torch.lstm_cell(x, (x, x), w, w)[0]"],
+    "gru_cell": ["torch.gru_cell(x, x, u, u)"],
     "rnn_tanh_cell": ["torch.rnn_tanh_cell(x, x, y, y)"],
     "rnn_relu_cell": ["torch.rnn_relu_cell(x, x, y, y)"],
     "scaled_dot_product_attention": ["F.scaled_dot_product_attention(x[None], y[None], y[None])"],
@@ -66,7 +67,9 @@ CALLS = {
        for exact in ("", "_") for n, of in ((1, "x[None]"), (2, "z"), (3, "volume"))},
     "upsample_linear1d": ["F.interpolate(x[None], scale_factor=2, mode='linear')"],
     "upsample_bilinear2d": ["F.interpolate(z, scale_factor=2, mode='bilinear')"],
-    "_upsample_bilinear2d_aa": ["F.interpolate(z, scale_factor=2, mode='bilinear', antialias=True)"],
+    "_upsample_bilinear2d_aa": [
+        "F.interpolate(z, scale_factor=2, mode='bilinear', antialias=True)"
+    ],
     "upsample_trilinear3d": ["F.interpolate(volume, scale_factor=2, mode='trilinear')"],
     "upsample_bicubic2d": ["F.interpolate(z, scale_factor=2, mode='bicubic')"],
     "_upsample_bicubic2d_aa": ["F.interpolate(z, scale_factor=2, mode='bicubic', antialias=True)"],
@@ -94,7 +97,7 @@ LISTS = {
 # Those that no list has compute in what they are given.
 OTHERS = [
     "x + y", "torch.relu(x)", "F.gelu(x)", "torch.cat([x, y])", "torch.stack([x, y])", "x.mean()",
-    "torch.sigmoid(x)", "F.avg_pool2d(z, 2)", "F.avg_pool3d(volume, 1)", 
+    "torch.sigmoid(x)", "F.avg_pool2d(z, 2)", "F.avg_pool3d(volume, 1)",
     "F.max_pool3d(volume, 1)", "torch.sqrt(x)", "F.pad(x[None], (1, 1), mode='reflect')",
     "torch.index_copy(x, 0, t, y)", "F.batch_norm(x, None, None, training=True)",
 ]  # fmt: skip

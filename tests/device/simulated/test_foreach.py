@@ -1,4 +1,4 @@
-"""torch._foreach_add and the like on simulated devices: one launch for a list, and the CPU's values."""
+"""torch._foreach_add and the like on simulated devices: a launch for a list, the CPU's values."""
 
 import numpy as np
 import pytest

@@ -145,7 +145,7 @@ def test_limits_on_values_are_launches_for_lists(simulator):
 def test_an_error_for_a_norm_that_is_not_finite():
     params = parameters()
     params[1].grad[0, 0] = float("nan")
-    with pytest.raises(RuntimeError, match="The total norm of order 2.0 .* is non-finite"):
+    with pytest.raises(RuntimeError, match=r"The total norm of order 2.0 .* is non-finite"):
         clip_grad_norm_(params, 1.0, error_if_nonfinite=True)
 
 

@@ -19,6 +19,9 @@ __all__ = [
 ]
 
 
+_lists: Any = taeda  # its functions on lists are made when they are asked for
+
+
 def _parameter_list(parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
     if isinstance(parameters, Tensor):
         return [parameters]
@@ -122,7 +125,7 @@ def clip_grads_with_norm_(
                 for grad in there:
                     grad.mul_(scale.to(grad.device))
             else:
-                taeda._foreach_mul_(there, scale.to(device))
+                _lists._foreach_mul_(there, scale.to(device))
 
 
 @taeda._C._hint_keywords
@@ -202,5 +205,5 @@ def clip_grad_value_(
                 for grad in there:
                     grad.clamp_(min=-clip_value, max=clip_value)
             else:
-                taeda._foreach_clamp_min_(there, -clip_value)
-                taeda._foreach_clamp_max_(there, clip_value)
+                _lists._foreach_clamp_min_(there, -clip_value)
+                _lists._foreach_clamp_max_(there, clip_value)

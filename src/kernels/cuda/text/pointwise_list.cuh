@@ -1,6 +1,6 @@
-// Dense pointwise functors (pointwise.cuh) for several calls in one launch: out_i = f(x_i, y_i, ...)
-// of each. A block goes over chunks, whatever call they are of; arrays are read and written once, 16
-// bytes a thread at a time.
+// Dense pointwise functors (pointwise.cuh) for several calls in one launch: out_i = f(x_i, y_i,
+// ...) of each. A block goes over chunks, whatever call they are of; arrays are read and written
+// once, 16 bytes a thread at a time.
 #pragma once
 #include "kernels/cuda/text/pointwise.cuh"
 #include "kernels/cuda/text/pointwise_list_args.h"
