@@ -158,7 +158,7 @@ def add_unit(ptx: str, families: Iterable[Family]) -> None:
     for entry in entries:
         found = ENTRY.match(entry)
         assert found, entry[:80]
-        kind = found[1].removesuffix("_any").rsplit("_", 1)[1]
+        kind = re.sub("_(any|list)$", "", found[1]).rsplit("_", 1)[1]
         family = next(f for f in families if kind in f.types.split())
         family.add_kernel(found[1], head, entry)
 
