@@ -48,6 +48,9 @@ AUTOCASTS = {
     "float32": "float32: losses, and what half precision has no kernel for",
     "widest": "the widest type among the arguments",
     "none": "nothing, nor do the operators that it is made of convert theirs",
+    "result32": "nothing, but the result is float32 where the call gives no dtype",
+    "banned": "an error: the call is unsafe in half precision",
+    "no_rule": "nothing",
 }
 BATCHES = {
     "pointwise": "arguments broadcast: dimensions are put behind the batch's until ranks agree",
@@ -153,7 +156,9 @@ class Op:
     host: bool | str = key(False, (False, True, "sizes"))
     # 'size': compiled with -Os, as suits what is seldom called or spends its time in large kernels
     optimize: str = key("speed", ("speed", "size"))
-    autocast: str | None = key(None, (None, *AUTOCASTS))  # what it converts floating arguments to
+    # what it converts floating arguments to; on CUDA devices, where that is another type
+    autocast: str = key("no_rule", AUTOCASTS)
+    autocast_cuda: str = key("", ("", *AUTOCASTS))
     batch: str | None = key(None, (None, *BATCHES))  # how vmap runs it, where that does not follow
     sparse: str | None = key(None, (None, *SPARSE))  # how it runs on sparse tensors, if it does
 

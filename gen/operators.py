@@ -125,7 +125,8 @@ def copied_variants(op: Op) -> list[str]:
         return []
     lines = []
     if "inplace" in op.variants:
-        pause = ["const autocast::Pause outside;"] if op.autocast else []
+        ruled = op.autocast != "no_rule" or op.autocast_cuda
+        pause = ["const autocast::Pause outside;"] if ruled else []
         head = f"Tensor op::{op.ident}_inplace({op.parameters})"
         lines += block(head, pause, f"return {_written_inplace(op)};")
     if "out" in op.variants:

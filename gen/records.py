@@ -111,7 +111,7 @@ def record_lines(op: Op) -> list[str]:
         *rule,
         f"sparse::{op.ident}" if op.sparse == "own" else "nullptr",
         _flags(op),
-        f"OperatorRecord::{enumerator(op.autocast or 'no_rule')}",
+        f"OperatorRecord::{enumerator(op.autocast)}",
         f"OperatorRecord::{enumerator(word)}",
         f"OperatorRecord::Sparse::{enumerator(op.sparse or 'unable')}",
         f"OperatorRecord::Inverse::{enumerator(op.view or 'none')}",
@@ -164,9 +164,14 @@ def list_file(ops: list[Op]) -> str:
         "OverloadRecord kOverloads": aliases,
         "SpellingRecord kSpellings": spelled,
         "SpellingRecord kTags": tags,
+        "AutocastRecord kAutocastCuda": [
+            f"{{&record::{op.ident}, AutocastRule::{enumerator(rule)}}}"
+            for op in records
+            if (rule := op.autocast_cuda or op.autocast) != "no_rule"
+        ],
     }
     return join_lines(
-        '#include "ops/overloads.h"',
+        '#include "ops/autocast_rules.h"\n#include "ops/overloads.h"',
         "namespace taeda {",
         *map(declaration, records),
         *(line for name, rows in lists.items() for line in initializer(f"const {name}[]", rows)),

@@ -10,6 +10,8 @@ tests/device/emulator (cmake/emulator.cmake). Launchers find a kernel by its nam
 
     add_f16        float16 arrays, computed in float32
     add_f32_any    computed in float32 from whatever there is
+    add_f32_list   float32 arrays of several calls, of the functors that torch._foreach_add and the
+                   like call
 """
 
 from __future__ import annotations
@@ -30,7 +32,9 @@ from gen.pointwise import read_functors  # noqa: E402
 from gen.text import cut, join_lines, macro  # noqa: E402
 
 TEXT = "kernels/cuda/text/pointwise.cuh"
+LIST_TEXT = "kernels/cuda/text/pointwise_list.cuh"
 TEXTS = ROOT / "src" / "kernels" / "cuda" / "text"  # units that are written by hand are *.cu
+LIST_INPUTS = 3  # kMaxListInputs of pointwise_list_args.h
 WEIGHT_LIMIT = 40  # kernels in one unit: some 2 s of compile time
 
 
@@ -81,6 +85,12 @@ def has_scalars(op: Op) -> bool:
     return any(a.stored_type == "Scalar" for a in op.params)
 
 
+def is_listed(op: Op) -> bool:
+    """Whether several calls may be one launch (src/kernels/cuda/launch_list.h)."""
+    listed = any(name.startswith("foreach.") for name in op.python)
+    return listed and op.partial is None and len(op.sig.tensor_args) <= LIST_INPUTS
+
+
 def _functor(op: Op, functor: str, compute: ComputeType) -> str:
     """The functor's type: templates are those with Scalars."""
     name = f"{functor}<{compute.cpp}>" if has_scalars(op) else functor
@@ -110,9 +120,17 @@ def _kernels_of(op: Op, loop: str, functor: str) -> Iterator[Kernel]:
                 name = f"{loop}_{suffix}"
                 body = f"dense_kernel<{types}>"
                 yield _kernel(name, compute.family, f"DenseArgs<{n}>", f, body)
+                if kind == "Floating" and is_listed(op):
+                    yield _list_kernel(loop, suffix, compute, f, n)
             name = f"{loop}_{compute.suffix}_any"
             body = f"strided_kernel<{f}, {t}, {n}>"
             yield _kernel(name, compute.family, f"StridedArgs<{n}>", f, body)
+
+
+def _list_kernel(loop: str, suffix: str, compute: ComputeType, functor: str, n: int) -> Kernel:
+    body = f"list_kernel<{functor}, {compute.cpp}, {compute.stored[suffix]}, {n}>"
+    name, family = f"{loop}_{suffix}_list", f"{compute.family}_list"
+    return _kernel(name, family, f"ListArgs<{n}>", functor, body)
 
 
 def _copies(compute: ComputeType) -> Iterator[Kernel]:
@@ -120,6 +138,8 @@ def _copies(compute: ComputeType) -> Iterator[Kernel]:
     for suffix, stored in compute.stored.items():
         body = f"dense_kernel<Same, {compute.cpp}, {stored}, {stored}, 1>"
         yield _kernel(f"copy_{suffix}", compute.family, "DenseArgs<1>", "Same", body)
+        if compute in COMPUTE_TYPES["Floating"]:
+            yield _list_kernel("copy", suffix, compute, "Same", 1)
     body = f"strided_kernel<Same, {compute.cpp}, 1>"
     yield _kernel(f"copy_{compute.suffix}_any", compute.family, "StridedArgs<1>", "Same", body)
 
@@ -133,14 +153,15 @@ def kernels(ops: Iterable[Op]) -> dict[tuple[str, str], list[Kernel]]:
             for kernel in _kernels_of(op, loop, functor):
                 found[headers[functor], kernel.family].append(kernel)
     for kind in COMPUTE_TYPES.values():
-        for compute in kind:
-            found["copy", compute.family] += _copies(compute)
+        for kernel in (k for compute in kind for k in _copies(compute)):
+            found["copy", kernel.family].append(kernel)
     return found
 
 
 def _unit(header: str, members: list[Kernel]) -> str:
+    text = LIST_TEXT if members[0].family.endswith("_list") else TEXT
     return join_lines(
-        f'#include "{TEXT}"',
+        f'#include "{text}"',
         "namespace taeda::cpu::lanes {",
         '#include "kernels/pointwise/dual.h"',
         *([] if header == "copy" else [f'#include "kernels/pointwise/{header}"']),
@@ -169,7 +190,7 @@ def emit() -> dict[str, str]:
 def loops_file(ops: Iterable[Op]) -> str:
     """The functors' names and fields, by the CPU's tables of loops (src/ops/device_loops.h)."""
     rows = [
-        f"X({loop}, {len(op.params)}, {'true' if has_scalars(op) else 'false'})"
+        f"X({loop}, {len(op.params)}, {str(has_scalars(op)).lower()}, {str(is_listed(op)).lower()})"
         for op in ops
         if op.body == "pointwise"
         for loop in op.loops.values()
@@ -181,7 +202,7 @@ def loops_file(ops: Iterable[Op]) -> str:
         "#define TD_DECLARE(NAME, ...) const DenseTable& dense_##NAME();",
         "TD_LOOPS(TD_DECLARE)",
         "Span<const DeviceLoop> device_loops() {",
-        "#define TD_ROW(NAME, FIELDS, SCALARS) {dense_##NAME, {#NAME, FIELDS, SCALARS}},",
+        "#define TD_ROW(NAME, ...) {dense_##NAME, {#NAME, __VA_ARGS__}},",
         "  static constexpr DeviceLoop rows[] = {TD_LOOPS(TD_ROW)};",
         "  return rows;",
         "}",

@@ -190,7 +190,7 @@ def add_unit(ptx: str, families: Iterable[Family]) -> None:
     lines = (re.sub(r"\s*//.*", "", line) for line in ptx.splitlines())
     unit = Parts.of(renumbered("".join(f"{line}\n" for line in lines if line.strip())))
     for name, text in unit.kernels.items():
-        kind = name.removesuffix("_any").rsplit("_", 1)[1]
+        kind = re.sub("_(any|list)$", "", name).rsplit("_", 1)[1]
         family = next(f for f in families if kind in f.types.split())
         family.add_kernel(name, unit.before(name), text)
 

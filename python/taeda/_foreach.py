@@ -1,8 +1,8 @@
 """torch._foreach_add and the like: an operator on each tensor of a list.
 
-PyTorch has them to launch one kernel for many tensors; here they are loops over the tensors, which
-programs for CPUs lose nothing by. In the other arguments, a list gives one value a tensor and
-anything else stands for all.
+They are loops over the tensors; those of CUDA devices put off what they launch until it is a kernel
+for many (src/kernels/cuda/launch_list.h). In the other arguments, a list gives one value a tensor
+and anything else stands for all.
 """
 
 from __future__ import annotations
@@ -16,7 +16,12 @@ from itertools import repeat, starmap
 from typing import Any
 
 from taeda import _C
-from taeda._C import Tensor, _torch_dispatch_stack  # type: ignore[attr-defined]
+from taeda._C import (  # type: ignore[attr-defined]
+    Tensor,
+    _cuda_begin_list,
+    _cuda_end_list,
+    _torch_dispatch_stack,
+)
 
 
 def _each(name: str, tensors: Any, args: tuple) -> Iterator[tuple]:
@@ -56,6 +61,20 @@ def _applied(name: str, operator: Callable, each: Iterator[tuple], options: dict
     if name in ("addcmul", "addcdiv"):
         return (operator(x, a, b, value=value) for x, a, b, value in each)
     return starmap(functools.partial(operator, **options) if options else operator, each)
+
+
+def _run(collect: Callable, tensors: Any, each: Iterator) -> Any:
+    """``collect(each)``; what it launches on a CUDA device is one kernel where it can be."""
+    if not tensors[0].is_cuda:
+        return collect(each)
+    _cuda_begin_list()
+    try:
+        return collect(each)
+    finally:
+        _cuda_end_list()
+
+
+_exhaust: Callable = functools.partial(deque, maxlen=0)
 
 
 def _abs_(x: Tensor) -> Tensor:
@@ -209,11 +228,12 @@ def _functions(name: str) -> tuple[Callable, Callable]:
         if name == "pow" and _is_number(self):  # a base for all the exponents
             (exponents,) = _arguments(name, ("exponent: tensors",), [], args, options)
             power = _C._by_owner["torch"]["pow"]
-            return tuple(power(self, x) for (x,) in _each(name, exponents, ()))
-        return tuple(_applied(name, operator, *rows("", self, args, options)))
+            powers = (power(self, x) for (x,) in _each(name, exponents, ()))
+            return _run(tuple, exponents, powers)
+        return _run(tuple, self, _applied(name, operator, *rows("", self, args, options)))
 
     def foreach_(self: Any, *args: Any, **options: Any) -> list[Tensor]:
-        deque(_applied(name, in_place, *rows("_", self, args, options)), maxlen=0)
+        _run(_exhaust, self, _applied(name, in_place, *rows("_", self, args, options)))
         return list(self)
 
     foreach.__name__ = foreach.__qualname__ = f"_foreach_{name}"

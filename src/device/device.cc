@@ -11,6 +11,7 @@
 
 #include "device/fault.h"
 #include "device/graph.h"
+#include "device/put_off.h"
 #include "taeda/error.h"
 #include "taeda/warning.h"
 
@@ -123,6 +124,7 @@ void check_device(int device) {
 }
 
 const DeviceApi& use_device(int device) {
+  launch_what_is_put_off();
   check_device(device);
   const Context context = make_context(device);
   if (active != context) {

@@ -162,7 +162,8 @@ KernelFile::Family& KernelFile::load(size_t i) {
 
 std::string KernelFile::image(const std::string& kernel) {
   std::string_view type = kernel;
-  if (type.ends_with("_any")) type.remove_suffix(4);
+  for (const std::string_view form : {"_any", "_list"})
+    if (type.ends_with(form)) type.remove_suffix(form.size());
   type.remove_prefix(type.rfind('_') + 1);
   const std::string word = std::string(" ").append(type).append(" ");
   for (size_t i = 0; i < families_.size(); i++) {

@@ -9,6 +9,7 @@
 #include "device/device.h"
 #include "device/fault.h"
 #include "device/graph.h"
+#include "device/put_off.h"
 #include "taeda/error.h"
 
 namespace taeda::cuda {
@@ -102,6 +103,7 @@ void Stream::wait(const Event& event) const {
 }
 
 void set_current_stream(Stream stream) {
+  launch_what_is_put_off();
   check_device(stream.device);
   set_current_id(stream);
 }

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "ops/autocast.h"
+#include "ops/autocast_rules.h"
 #include "ops/batching/rules.h"
 #include "ops/boxing.h"
 #include "ops/functionalize/memory.h"
@@ -46,8 +47,7 @@ bool has_rule(const OperatorRecord& record, Key key, Operator::Form form, const 
   if (!handler(key)) return false;
   if (key == Key::kBatched)
     return batching::concerns(record, args + record.has(OperatorRecord::kInto));
-  if (key == Key::kAutocast)
-    return record.autocast != OperatorRecord::kNoRule && form == Operator::Form::kPlain;
+  if (key == Key::kAutocast) return form == Operator::Form::kPlain && autocast::has_rule(record);
   if (key == Key::kPython && record.has(OperatorRecord::kWhole)) return is_seen_whole(record, args);
   return true;
 }

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "ops/autocast.h"
+#include "ops/autocast_rules.h"
 #include "ops/boxing.h"
 #include "ops/dispatch.h"
 #include "ops/forms.h"
@@ -356,8 +357,7 @@ namespace {
 // Whether a generic key's handler has something to do for an operator of the table.
 bool has_rule_for(const Operator& op, Key key, const Stack& stack) {
   const OperatorRecord& record = *op.record();
-  if (key == Key::kAutocast)
-    return record.autocast != OperatorRecord::kNoRule && op.form() == Form::kPlain;
+  if (key == Key::kAutocast) return op.form() == Form::kPlain && autocast::has_rule(record);
   if (key != Key::kPython || !record.has(Flags::kWhole)) return true;
   bool whole = true;
   each_tensor(

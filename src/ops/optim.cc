@@ -114,6 +114,12 @@ bool skips(const Tensor& found_inf, TensorSpan params) {
          found_inf.item_scalar().to_double() != 0;
 }
 
+// The number in a tensor that is not left on the device, else the one that is given besides.
+double number_or(double number, const Tensor& tensor, TensorSpan params) {
+  const bool here = tensor.defined() && !stays_on_device(tensor, params);
+  return here ? tensor.item_scalar().to_double() : number;
+}
+
 double inverse_scale(const Tensor& grad_scale, TensorSpan params) {
   const bool here = grad_scale.defined() && !stays_on_device(grad_scale, params);
   return here ? 1 / grad_scale.item_scalar().to_double() : 1.0;
@@ -138,7 +144,8 @@ std::vector<View> step_views(TensorSpan steps, TensorSpan params, std::vector<do
 bool adam_step(std::string_view op, bool decoupled, TensorSpan params, TensorSpan grads,
                TensorSpan averages, TensorSpan squares, TensorSpan max_squares, TensorSpan steps,
                double lr, double beta1, double beta2, double weight_decay, double eps, bool amsgrad,
-               bool maximize, const Tensor& grad_scale, const Tensor& found_inf) {
+               bool maximize, const Tensor& grad_scale, const Tensor& found_inf,
+               const Tensor& lr_tensor) {
   StepLists lists(op, params);
   TD_CHECK(steps.size() == params.size(), "{}: expected {} tensors in state_steps, got {}", op,
            params.size(), steps.size());
@@ -149,10 +156,14 @@ bool adam_step(std::string_view op, bool decoupled, TensorSpan params, TensorSpa
                           x = amsgrad ? lists.written(max_squares, "max_exp_avg_sqs")
                                       : std::vector<View>();
   if (skips(found_inf, params)) return false;
-  cpu::AdamOptions options{
-      .lr = lr, .beta1 = beta1, .beta2 = beta2, .eps = eps, .weight_decay = weight_decay};
+  cpu::AdamOptions options{.lr = number_or(lr, lr_tensor, params),
+                           .beta1 = beta1,
+                           .beta2 = beta2,
+                           .eps = eps,
+                           .weight_decay = weight_decay};
   options.grad_scale = inverse_scale(grad_scale, params);
   options.device_scale = left_on_device(grad_scale, params);
+  options.device_lr = left_on_device(lr_tensor, params);
   options.found_inf = left_on_device(found_inf, params);
   options.decoupled = decoupled;
   options.amsgrad = amsgrad;
@@ -166,16 +177,20 @@ bool adam_step(std::string_view op, bool decoupled, TensorSpan params, TensorSpa
 
 bool _fused_sgd_(TensorSpan self, TensorSpan grads, TensorSpan buffers, double weight_decay,
                  double momentum, double lr, double dampening, bool nesterov, bool maximize,
-                 bool is_first_step, const Tensor& grad_scale, const Tensor& found_inf) {
+                 bool is_first_step, const Tensor& grad_scale, const Tensor& found_inf,
+                 const Tensor& lr_tensor) {
   StepLists lists("_fused_sgd_", self);
   const std::vector<View> g = lists.read(grads, "grads"),
                           b = momentum != 0 ? lists.written(buffers, "momentum_buffer_list")
                                             : std::vector<View>();
   if (skips(found_inf, self)) return false;
-  cpu::SgdOptions options{
-      .lr = lr, .momentum = momentum, .dampening = dampening, .weight_decay = weight_decay};
+  cpu::SgdOptions options{.lr = number_or(lr, lr_tensor, self),
+                          .momentum = momentum,
+                          .dampening = dampening,
+                          .weight_decay = weight_decay};
   options.grad_scale = inverse_scale(grad_scale, self);
   options.device_scale = left_on_device(grad_scale, self);
+  options.device_lr = left_on_device(lr_tensor, self);
   options.found_inf = left_on_device(found_inf, self);
   options.nesterov = nesterov;
   options.maximize = maximize;
@@ -188,38 +203,61 @@ bool _fused_sgd_(TensorSpan self, TensorSpan grads, TensorSpan buffers, double w
 bool _fused_adam_(TensorSpan self, TensorSpan grads, TensorSpan averages, TensorSpan squares,
                   TensorSpan max_squares, TensorSpan steps, double lr, double beta1, double beta2,
                   double weight_decay, double eps, bool amsgrad, bool maximize,
-                  const Tensor& grad_scale, const Tensor& found_inf) {
+                  const Tensor& grad_scale, const Tensor& found_inf, const Tensor& lr_tensor) {
   return adam_step("_fused_adam_", false, self, grads, averages, squares, max_squares, steps, lr,
-                   beta1, beta2, weight_decay, eps, amsgrad, maximize, grad_scale, found_inf);
+                   beta1, beta2, weight_decay, eps, amsgrad, maximize, grad_scale, found_inf,
+                   lr_tensor);
 }
 
 bool _fused_adamw_(TensorSpan self, TensorSpan grads, TensorSpan averages, TensorSpan squares,
                    TensorSpan max_squares, TensorSpan steps, double lr, double beta1, double beta2,
                    double weight_decay, double eps, bool amsgrad, bool maximize,
-                   const Tensor& grad_scale, const Tensor& found_inf) {
+                   const Tensor& grad_scale, const Tensor& found_inf, const Tensor& lr_tensor) {
   return adam_step("_fused_adamw_", true, self, grads, averages, squares, max_squares, steps, lr,
-                   beta1, beta2, weight_decay, eps, amsgrad, maximize, grad_scale, found_inf);
+                   beta1, beta2, weight_decay, eps, amsgrad, maximize, grad_scale, found_inf,
+                   lr_tensor);
 }
 
 bool _fused_rmsprop_(TensorSpan self, TensorSpan grads, TensorSpan squares, TensorSpan means,
                      TensorSpan buffers, double lr, double alpha, double eps, double weight_decay,
                      double momentum, bool centered, bool maximize, const Tensor& grad_scale,
-                     const Tensor& found_inf) {
+                     const Tensor& found_inf, const Tensor& lr_tensor) {
   StepLists lists("_fused_rmsprop_", self);
   const std::vector<View> g = lists.read(grads, "grads"), v = lists.written(squares, "square_avgs"),
                           m = centered ? lists.written(means, "grad_avgs") : std::vector<View>(),
                           b = momentum != 0 ? lists.written(buffers, "momentum_buffer_list")
                                             : std::vector<View>();
   if (skips(found_inf, self)) return false;
-  cpu::RmspropOptions options{
-      .lr = lr, .alpha = alpha, .eps = eps, .weight_decay = weight_decay, .momentum = momentum};
+  cpu::RmspropOptions options{.lr = number_or(lr, lr_tensor, self),
+                              .alpha = alpha,
+                              .eps = eps,
+                              .weight_decay = weight_decay,
+                              .momentum = momentum};
   options.grad_scale = inverse_scale(grad_scale, self);
   options.device_scale = left_on_device(grad_scale, self);
+  options.device_lr = left_on_device(lr_tensor, self);
   options.found_inf = left_on_device(found_inf, self);
   options.centered = centered;
   options.maximize = maximize;
   kernels::fused_rmsprop(lists.params(), g, v, m, b, options);
   lists.finish();
+  return true;
+}
+
+bool _unscale_(TensorSpan self, const Tensor& found_inf, const Tensor& inv_scale) {
+  StepLists lists("_unscale_", self);
+  const Tensor* const numbers[] = {&found_inf, &inv_scale};
+  for (const Tensor* t : numbers)
+    TD_CHECK(t->numel() == 1 && t->dtype() == DType::kFloat32 &&
+                 (self.size() == 0 || t->device() == self[0].device()),
+             "_unscale_: expected float32 tensors of one element on the gradients' device, got {} "
+             "of shape {} on {}",
+             t->dtype(), t->sizes(), t->device());
+  TD_CHECK(found_inf.storage()->writable(), "_unscale_: the memory of found_inf is read-only");
+  if (self.size() == 0) return true;
+  kernels::unscale(lists.params(), view_of(found_inf), view_of(inv_scale));
+  lists.finish();
+  found_inf.impl()->bump_version();
   return true;
 }
 

@@ -6,6 +6,7 @@
 #include "core/layout.h"
 #include "core/strides.h"
 #include "core/with_dtype.h"
+#include "device/put_off.h"
 #include "kernels/copy.h"
 #include "ops/allocate.h"
 #include "ops/contract.h"
@@ -247,6 +248,12 @@ struct Kernel {
 
 void launch(const Kernel& kernel, const Tensor& out, Span<const Tensor* const> inputs) {
   if (out.numel() == 0 || !has_memory(out.device())) return;
+  if (is_storage_type(out.dtype()) && !out.device().is_cpu()) [[unlikely]] {
+    // Half precision beside complex numbers: devices' kernels do not know complex32.
+    const Tensor wide = empty_tensor(out.sizes(), kernel.result, out.device());
+    launch(kernel, wide, inputs);
+    return kernels::copy(view_of(out), view_of(wide));
+  }
   DimVector strides[kMaxInputs];
   View views[kMaxInputs];
   for (size_t i = 0; i < inputs.size(); i++) {
@@ -290,16 +297,19 @@ Tensor run(const Info& info, const DenseTable& table, const Tensor& into,
     // An input that may overlap the output other than element by element is read from a copy.
     Tensor copies[kMaxInputs];
     const Tensor* safe[kMaxInputs];
+    bool copied = false;
     for (size_t i = 0; i < inputs.size(); i++) {
       safe[i] = inputs[i];
       if (!inputs[i]->is_same(into) && needs_copy(into, *inputs[i])) {
         copies[i] = empty_tensor(inputs[i]->sizes(), inputs[i]->dtype(), device);
         kernels::copy(view_of(copies[i]), view_of(*inputs[i]));
         safe[i] = &copies[i];
+        copied = true;
       }
     }
     contract::written(into,
                       [&] { launch(kernel, out, Span<const Tensor* const>(safe, inputs.size())); });
+    if (copied) cuda::launch_what_is_put_off();  // before the copies are freed
   } else {
     launch(kernel, out, inputs);
   }

@@ -33,7 +33,7 @@ void SGD::update(const Group& group, const Columns& columns, bool first) {
   const TensorList buffers = options_.momentum != 0 ? columns.state(0) : TensorList();
   op::_fused_sgd_(columns.parameters, columns.gradients, buffers, group.weight_decay,
                   options_.momentum, group.lr, options_.dampening, options_.nesterov,
-                  options_.maximize, first, {}, {});
+                  options_.maximize, first, {}, {}, {});
 }
 
 Adam::Adam(TensorList parameters, AdamOptions options, bool decoupled)
@@ -62,7 +62,7 @@ void Adam::update(const Group& group, const Columns& columns, bool) {
   step(columns.parameters, columns.gradients, columns.state(1), columns.state(2),
        options_.amsgrad ? columns.state(3) : TensorList(), steps, group.lr, options_.beta1,
        options_.beta2, group.weight_decay, options_.eps, options_.amsgrad, options_.maximize, {},
-       {});
+       {}, {});
 }
 
 RMSprop::RMSprop(TensorList parameters, RMSpropOptions options)
@@ -89,7 +89,7 @@ void RMSprop::update(const Group& group, const Columns& columns, bool) {
                       options_.centered ? columns.state(1) : TensorList(),
                       options_.momentum != 0 ? columns.state(buffer) : TensorList(), group.lr,
                       options_.alpha, options_.eps, group.weight_decay, options_.momentum,
-                      options_.centered, options_.maximize, {}, {});
+                      options_.centered, options_.maximize, {}, {}, {});
 }
 
 }  // namespace taeda::optim

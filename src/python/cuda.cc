@@ -6,6 +6,7 @@
 #include "device/device.h"
 #include "device/memory.h"
 #include "device/modules.h"
+#include "device/put_off.h"
 #include "device/stream.h"
 #include "ops/device_bounds.h"
 #include "python/autograd_support.h"
@@ -58,6 +59,16 @@ PyObject* preload(PyObject* args) {
 PyObject* how_to_find_devices(PyObject*) {
   const std::string_view text = cuda::how_to_find_devices();
   return PyUnicode_FromStringAndSize(text.data(), static_cast<Py_ssize_t>(text.size()));
+}
+
+// Pointwise calls of one kind between the two are one launch.
+PyObject* begin_list(PyObject*) {
+  cuda::begin_list();
+  return none();
+}
+PyObject* end_list(PyObject*) {
+  cuda::end_list();
+  return none();
 }
 
 PyObject* initialize(PyObject* args) {
@@ -276,6 +287,8 @@ PyMethodDef functions[] = {
     {"_cuda_has_cubins", function<has_cubins>, METH_VARARGS, nullptr},
     {"_cuda_loaded_kernels", function<loaded_kernels>, METH_VARARGS, nullptr},
     {"_cuda_preload", function<preload>, METH_VARARGS, nullptr},
+    {"_cuda_begin_list", function<begin_list>, METH_NOARGS, nullptr},
+    {"_cuda_end_list", function<end_list>, METH_NOARGS, nullptr},
     {"_cuda_initialize", function<initialize>, METH_VARARGS, nullptr},
     {"_check_indices", function<check_indices>, METH_VARARGS, nullptr},
     {"_cuda_how_to_find_devices", function<how_to_find_devices>, METH_NOARGS, nullptr},

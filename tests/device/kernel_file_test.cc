@@ -17,9 +17,9 @@ void append(std::string& bytes, uint32_t value) {
 
 // Two kernels of two lines behind one prelude: what tools/pack_kernels.py writes of
 //   .version 8.4 / .entry f_f32(  add %f3, %f1 / .entry g_f32(  add %f200, %f200
-std::string family() {
+std::string family(const std::string& second = "g_f32") {
   const std::string templates = ".version 8.4\n.entry \x01(\nadd %f\x14, %f\x14\n";
-  const std::string index = "#0 0 0 1 -1\nf_f32 1 0 2 0\ng_f32 3 4 2 0\n";
+  const std::string index = "#0 0 0 1 -1\nf_f32 1 0 2 0\n" + second + " 3 4 2 0\n";
   const std::string ids("\0\1\2\1\2", 5);
   const std::string numbers("\0\4\0\5\0\x8e\3\1", 8);  // new 3, new 1; new 200, 1 back
   std::string raw;
@@ -88,6 +88,13 @@ TEST(KernelFile, GivesTheUnitOfAKernelThatItHasAsText) {
   EXPECT_EQ(kernels.names().size(), 2u);
   const File ptx_alone(family());
   EXPECT_FALSE(KernelFile(ptx_alone.path()).text("f_f32"));
+}
+
+TEST(KernelFile, FindsAFamilyByTheTypeInFrontOfAForm) {
+  for (const std::string name : {"g_f32_any", "g_f32_list"}) {
+    const File file(family(name));
+    EXPECT_NE(KernelFile(file.path()).image(name), "");
+  }
 }
 
 TEST(KernelFile, KnowsWhichNamesItHas) {

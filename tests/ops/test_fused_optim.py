@@ -136,3 +136,31 @@ def test_contracts():
         with pytest.raises(RuntimeError):
             sgd(params, grads)
     assert sgd([], [])
+
+
+def test_a_learning_rate_in_a_tensor_stands_for_the_number():
+    options = dict(weight_decay=0.0, momentum=0.0, dampening=0.0, nesterov=False, maximize=False)
+    found = []
+    for rate in ({"lr": 0.25}, {"lr": 9.0, "lr_tensor": taeda.tensor(0.25)}):
+        p = taeda.ones(3)
+        taeda._fused_sgd_([p], [p.clone()], [], is_first_step=False, **rate, **options)
+        found.append(p.tolist())
+    assert found == [[0.75] * 3] * 2
+
+
+@pytest.mark.parametrize("dtype", [taeda.float32, taeda.float64, taeda.float16, taeda.bfloat16])
+def test_unscaling(dtype):
+    grads = [taeda.arange(float(n)).to(dtype) for n in (3, 0, 5)]
+    grads.append(taeda.ones(4, 3, dtype=dtype).T)
+    found = taeda.zeros(())
+    assert taeda._unscale_(grads, found, taeda.tensor(0.5))
+    assert found.item() == 0
+    assert [g.flatten().tolist() for g in grads] == [
+        [0, 0.5, 1], [], [0, 0.5, 1, 1.5, 2], [0.5] * 12
+    ]  # fmt: skip
+    grads[2][1] = float("inf")
+    taeda._unscale_(grads, found, taeda.tensor(0.5))
+    assert found.item() == 1
+    assert grads[0].tolist() == [0, 0.25, 0.5]
+    with pytest.raises(RuntimeError, match="_unscale_: expected float32 tensors of one element"):
+        taeda._unscale_(grads, taeda.zeros(2), taeda.tensor(0.5))

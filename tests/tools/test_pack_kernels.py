@@ -84,11 +84,12 @@ def test_what_is_packed_is_the_ptx_without_comments():
     family = pack_kernels.Family("f32")
     pack_kernels.add_unit(PTX, [pack_kernels.Family("f64"), family])
     pack_kernels.add_unit(PTX.replace("add_f32", "sub_f32_any"), [family])
+    pack_kernels.add_unit(PTX.replace("add_f32", "sub_f32_list"), [family])
     data, size = family.packed()
     raw = zlib.decompress(data)
     assert len(raw) == size
     texts = unpacked(raw)
-    assert set(texts) == {"#0", "add_f32", "mul_f32", "sub_f32_any"}
+    assert set(texts) == {"#0", "add_f32", "mul_f32", "sub_f32_any", "sub_f32_list"}
     head = ".version 8.4\n.target sm_75\n"
     ptx = pack_kernels.renumbered(PTX)
     assert texts["mul_f32"] == head + ptx[ptx.index(".visible .entry mul") :]

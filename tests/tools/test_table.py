@@ -104,7 +104,7 @@ def test_twins_share_what_does_not_depend_on_their_dimensions(tmp_path: Path) ->
     one, three = load(tmp_path)
     assert (one.name, three.name) == ("pool1d", "pool3d")
     assert (one.python, three.python) == (["nn.functional.pool1d"], ["nn.functional.pool3d"])
-    assert (one.autocast, three.autocast) == (None, "float32")
+    assert (one.autocast, three.autocast) == ("no_rule", "float32")
     assert one.check == [("input.dim() > 1", "pool1d: got {input.dim()} dimensions")]
     assert three.check[1] == ("len(size) == 3", "three sizes")
     assert (one.doc, three.doc) == (

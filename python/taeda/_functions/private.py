@@ -162,10 +162,7 @@ def _amp_foreach_non_finite_check_and_unscale_(
     self: list[Tensor], found_inf: Tensor, inv_scale: Tensor
 ) -> None:
     """Multiplies gradients by `inv_scale`; `found_inf` becomes 1 where one is not finite."""
-    for gradient in self:
-        if not gradient.isfinite().all():
-            found_inf.fill_(1.0)
-        gradient.mul_(inv_scale)
+    torch.amp.grad_scaler._unscale(self, found_inf, inv_scale)
 
 
 def _amp_update_scale_(
@@ -177,17 +174,8 @@ def _amp_update_scale_(
     growth_interval: int,
 ) -> Tensor:
     """The next scale of the loss: smaller after what is not finite, larger after good steps."""
-    if found_inf.item():
-        self.mul_(scale_backoff_factor)
-        growth_tracker.zero_()
-        return self
-    if growth_tracker.item() + 1 < growth_interval:
-        growth_tracker.add_(1)
-        return self
-    grown = self * scale_growth_factor
-    if grown.isfinite().all():
-        self.copy_(grown)
-    growth_tracker.zero_()
+    factors = scale_growth_factor, scale_backoff_factor
+    torch.amp.grad_scaler._adapt(self, growth_tracker, found_inf != 0, *factors, growth_interval)
     return self
 
 

@@ -26,6 +26,31 @@ def _refresh_per_optimizer_state() -> dict[str, Any]:
     return {"stage": OptState.READY, "found_inf_per_device": {}}
 
 
+def _unscale(grads: list[Any], found_inf: Any, inverse: Any) -> None:
+    """Multiplies gradients of one device; `found_inf` becomes 1 where one is not finite."""
+    by_type: dict[Any, list[Any]] = defaultdict(list)
+    for grad in grads:
+        fused = grad.is_cuda and grad.is_floating_point() and not grad.is_sparse
+        by_type[grad.dtype if fused else None].append(grad)
+    for grad in by_type.pop(None, ()):
+        found_inf.add_(~grad.isfinite().all()).clamp_(max=1)
+        grad.mul_(inverse)
+    for fused in by_type.values():
+        taeda._unscale_(fused, found_inf, inverse)
+
+
+def _adapt(
+    scale: Any, tracker: Any, overflowed: Any, growth: float, backoff: float, interval: int
+) -> None:
+    """Moves the scale after a step, and counts those in a row that did not overflow, in place."""
+    steps = tracker + 1
+    due = steps == interval
+    grown = scale * growth
+    kept = taeda.where(due & grown.isfinite(), grown, scale)
+    scale.copy_(taeda.where(overflowed, scale * backoff, kept))
+    tracker.copy_(taeda.where(overflowed | due, taeda.zeros_like(steps), steps))
+
+
 class GradScaler:
     """Scales losses, and skips steps whose gradients overflow.
 
@@ -123,21 +148,19 @@ class GradScaler:
         if state["stage"] is OptState.STEPPED:
             raise RuntimeError("unscale_() is being called after step().")
         inverse = self._used_scale("unscale_").double().reciprocal().float()
-        found: dict[Any, Any] = {}
+        grads: dict[Any, list[Any]] = {}
+        for group in optimizer.param_groups:
+            for p in group["params"]:
+                if p.grad is None:
+                    continue
+                if p.grad.dtype == taeda.float16:
+                    raise ValueError("Attempting to unscale FP16 gradients.")
+                grads.setdefault(p.grad.device, []).append(p.grad)
+        found = {device: taeda.zeros((), device=device) for device in grads or [inverse.device]}
         with taeda.no_grad():
-            for group in optimizer.param_groups:
-                for p in group["params"]:
-                    if p.grad is None:
-                        continue
-                    if p.grad.dtype == taeda.float16:
-                        raise ValueError("Attempting to unscale FP16 gradients.")
-                    device, overflows = p.grad.device, ~p.grad.isfinite().all()
-                    found[device] = found[device] | overflows if device in found else overflows
-                    p.grad.mul_(inverse.to(device))
-        state["found_inf_per_device"] = {
-            device: overflows.float()
-            for device, overflows in (found or {inverse.device: taeda.tensor(False)}).items()
-        }
+            for device, there in grads.items():
+                _unscale(there, found[device], inverse.to(device))
+        state["found_inf_per_device"] = found
         state["stage"] = OptState.UNSCALED
 
     def _lazy_init_scale_growth_tracker(self, dev: Any) -> None:
@@ -194,17 +217,9 @@ class GradScaler:
             ]
             if not found:
                 raise AssertionError("No inf checks were recorded prior to update.")
-            self._adapt(scale, sum(found) != 0)
+            rule = self._growth_factor, self._backoff_factor, self._growth_interval
+            _adapt(scale, self._growth_tracker, sum(found) != 0, *rule)
         self._per_optimizer_states.clear()
-
-    def _adapt(self, scale: Any, overflowed: Any) -> None:
-        """Moves the scale after a step; `overflowed` is 0-d and bool."""
-        steps = self._growth_tracker + 1
-        due = steps == self._growth_interval
-        grown = scale * self._growth_factor
-        kept = taeda.where(due & grown.isfinite(), grown, scale)
-        scale.copy_(taeda.where(overflowed, scale * self._backoff_factor, kept))
-        self._growth_tracker.copy_(taeda.where(overflowed | due, taeda.zeros_like(steps), steps))
 
     def _get_growth_tracker(self) -> int:
         """How many steps in a row did not overflow."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import taeda
@@ -11,6 +12,11 @@ from ._stateless import check_steps, step_all
 from .optimizer import ElementwiseOptimizer, ParamsT
 
 __all__ = ["Adafactor", "adafactor"]
+
+
+@functools.cache
+def _machine_epsilon(dtype: taeda.dtype) -> float:
+    return taeda.finfo(dtype).eps
 
 
 class Adafactor(ElementwiseOptimizer):
@@ -39,6 +45,8 @@ class Adafactor(ElementwiseOptimizer):
     >>> sorted(optimizer.state[layer.weight])
     ['col_var', 'row_var', 'step']
     """
+
+    _by_lists_on_cuda = False
 
     def __init__(
         self,
@@ -77,6 +85,11 @@ class Adafactor(ElementwiseOptimizer):
         }
         super().__init__(params, options)
 
+    def _step_group(self, group: dict[str, Any], params: list[Tensor]) -> None:
+        if params[0].is_cuda:
+            self._check_capture(group, params)
+        super()._step_group(group, params)
+
     def _state_of(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         if p.is_complex():
             raise RuntimeError("Adafactor does not support complex parameters")
@@ -94,10 +107,15 @@ class Adafactor(ElementwiseOptimizer):
         self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]
     ) -> None:
         step, lr, (eps1, eps2) = state["step"].item(), group["lr"], group["eps"]
-        eps1 = taeda.finfo(p.dtype).eps if eps1 is None else eps1
+        eps1 = _machine_epsilon(p.dtype) if eps1 is None else eps1
         weight = step ** group["beta2_decay"]
-        rms = p.norm(2).item() / p.numel() ** 0.5
-        alpha = max(eps2, rms) * min(lr, 1 / step**0.5)
+        there = p.is_cuda  # where nobody waits for a number
+        if there:
+            alpha = (p.norm(2) / p.numel() ** 0.5).clamp_min(eps2)
+            rate = 1 / step**0.5
+            alpha *= lr.clamp_max(rate) if isinstance(lr, Tensor) else min(lr, rate)
+        else:
+            alpha = max(eps2, p.norm(2).item() / p.numel() ** 0.5) * min(lr, 1 / step**0.5)
         if group["weight_decay"] != 0:
             p.mul_(1 - lr * group["weight_decay"])
         if grad.dim() > 1:
@@ -105,12 +123,16 @@ class Adafactor(ElementwiseOptimizer):
             for average, dim in ((rows, -1), (columns, -2)):
                 norms = taeda.norm(grad, dim=dim, keepdim=True)
                 average.lerp_(norms.square_().div_(grad.size(dim)), weight)
-            variance = (rows @ columns).div_(rows.mean(dim=-2, keepdim=True).clamp_(min=eps1))
+            variance = (rows * columns).div_(rows.mean(dim=-2, keepdim=True).clamp_(min=eps1))
         else:
             variance = state["variance"].lerp_(grad * grad, weight).clone()
         update = variance.clamp_(min=eps1 * eps1).rsqrt_().mul_(grad)
-        excess = update.norm(2).item() / (update.numel() ** 0.5 * group["d"])
-        p.add_(update, alpha=-alpha / max(1.0, excess))
+        if there:
+            excess = update.norm(2) / (update.numel() ** 0.5 * group["d"])
+            p.sub_(update.mul_(alpha / excess.clamp_min(1.0)))
+        else:
+            excess = update.norm(2).item() / (update.numel() ** 0.5 * group["d"])
+            p.add_(update, alpha=-alpha / max(1.0, excess))
 
 
 def adafactor(

@@ -8,6 +8,7 @@ optimizer's own file, which also is the definition that the tests compare with; 
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import taeda
@@ -33,12 +34,19 @@ def gradients(params: list[Tensor], group: dict[str, Any]) -> list[Any] | None:
     fused = group.get("fused")
     if fused is False or (fused is None and _torch_dispatch_stack()):
         return None
-    if group.get("foreach") or group.get("differentiable"):
+    if group["foreach"] or group["differentiable"]:
         return None
     grads = _gradients_to_step(params)
     if grads is None and _alike(params):
         grads = [p.grad for p in params]
     return grads
+
+
+def with_rate(function: Any, lr: Any) -> tuple[Any, float]:
+    """The function and the learning rate for it; one in a tensor is left where it is."""
+    if isinstance(lr, Tensor):
+        return functools.partial(function, lr_tensor=lr), 0.0
+    return function, float(lr)
 
 
 def _alike(params: list[Tensor]) -> bool:

@@ -81,9 +81,16 @@ def step_all(
         _check_capturable(params, bool(foreach))
     algorithm = kind.__new__(kind)
     options = kind._plain(options)
-    found = []
-    for i, (p, grad) in enumerate(zip(params, grads)):
-        own = {name: values[i] for name, values in state.items() if len(values)}
+    found = [
+        {name: values[i] for name, values in state.items() if len(values)}
+        for i in range(len(params))
+    ]
+    if params and params[0].is_cuda:
+        from . import _lists
+
+        how = {"foreach": foreach, "differentiable": differentiable}
+        if _lists.step(algorithm, params, grads, found, options | how):
+            return found
+    for p, grad, own in zip(params, grads, found):
         algorithm._move(p, grad, own, options)
-        found.append(own)
     return found

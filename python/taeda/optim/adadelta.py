@@ -43,6 +43,7 @@ class Adadelta(ElementwiseOptimizer):
 
     _by_lists = True
     _tensor_state = ("square_avg", "acc_delta")
+    _captured_on_xla = False
 
     def __init__(
         self,

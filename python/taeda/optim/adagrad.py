@@ -93,7 +93,8 @@ class Adagrad(ElementwiseOptimizer):
         for group in self.param_groups:  # the sums exist from the start
             for p in group["params"]:
                 start = group["initial_accumulator_value"]
-                self.state[p] = {"step": new_step(), "sum": _filled_like(p.detach(), start)}
+                step = new_step(p.device if group["fused"] else None)
+                self.state[p] = {"step": step, "sum": _filled_like(p.detach(), start)}
 
     def share_memory(self) -> None:
         """Moves the state to shared memory."""

@@ -123,7 +123,14 @@ class Adam(ElementwiseOptimizer):
 
     def _step_group(self, group: dict[str, Any], params: list[Tensor]) -> None:
         function = _fused_adamw_ if group["decoupled_weight_decay"] else _fused_adam_
-        grads = _fused.gradients(params, group) if function is not None else None
+        beta1, beta2 = group["betas"]
+        lr: Any = group["lr"]
+        if type(lr) is not float:
+            function, lr = _fused.with_rate(function, lr)
+        # Betas on a device are read there by the tensor implementation alone.
+        there = type(beta1) is not float and isinstance(beta1, Tensor) and beta1.is_cuda
+        take = function is not None and (not there or group["fused"])
+        grads = _fused.gradients(params, group) if take else None
         if grads is None:
             if not _fused.overflowed(self):
                 super()._step_group(group, params)
@@ -132,7 +139,6 @@ class Adam(ElementwiseOptimizer):
         steps = [s["step"] for s in states]
         found_inf = self.found_inf
         _add_one_(steps, found_inf=found_inf)
-        beta1, beta2 = group["betas"]
         function(
             params,
             grads,
@@ -140,7 +146,7 @@ class Adam(ElementwiseOptimizer):
             [s["exp_avg_sq"] for s in states],
             [s["max_exp_avg_sq"] for s in states] if group["amsgrad"] else [],
             steps,
-            lr=float(group["lr"]),
+            lr=lr,
             beta1=float(beta1),
             beta2=float(beta2),
             weight_decay=float(group["weight_decay"]),

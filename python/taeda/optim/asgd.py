@@ -13,6 +13,12 @@ from .optimizer import ElementwiseOptimizer, ParamsT, check_lr, check_not_negati
 __all__ = ["ASGD", "asgd"]
 
 
+def _at_least_one(x: Any) -> Any:
+    if isinstance(x, float):
+        return x if x > 1 else 1
+    return x.clamp_min(1)
+
+
 class ASGD(ElementwiseOptimizer):
     """SGD, and the average of the parameters it visits (Polyak and Juditsky 1992).
 
@@ -43,6 +49,8 @@ class ASGD(ElementwiseOptimizer):
     >>> w
     tensor([0.5120], requires_grad=True)
     """
+
+    _captured = "params, mus, etas, and state_steps"
 
     def __init__(
         self,
@@ -75,8 +83,9 @@ class ASGD(ElementwiseOptimizer):
         )
 
     def _init_state(self, state: dict[str, Any], p: Tensor, group: dict[str, Any]) -> None:
-        state["eta"] = taeda.tensor(number(group["lr"]), dtype=taeda.float32)
-        state["mu"] = taeda.ones((), dtype=taeda.float32)
+        state["eta"] = taeda.zeros((), dtype=taeda.float32, device=p.device)
+        state["eta"].add_(number(group["lr"]))
+        state["mu"] = taeda.ones((), dtype=taeda.float32, device=p.device)
         state["ax"] = taeda.zeros_like(p, memory_format=taeda.preserve_format)
 
     def _update(
@@ -94,7 +103,7 @@ class ASGD(ElementwiseOptimizer):
             ax.copy_(p)
         step = state["step"].item()
         state["eta"].fill_(lr / ((1 + lambd * lr * step) ** group["alpha"]))
-        state["mu"].fill_(1 / max(1, step - group["t0"]))
+        state["mu"].fill_(1 / _at_least_one(step - group["t0"]))
 
 
 def asgd(

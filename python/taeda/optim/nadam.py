@@ -14,6 +14,7 @@ from .optimizer import (
     check_betas,
     check_lr,
     check_not_negative,
+    on_device,
     temporary,
 )
 
@@ -51,6 +52,7 @@ class NAdam(ElementwiseOptimizer):
     """
 
     _tensor_state = ("exp_avg", "exp_avg_sq")
+    _captured = "params, mu_products and state_steps"
 
     def __init__(
         self,
@@ -89,7 +91,8 @@ class NAdam(ElementwiseOptimizer):
         )
 
     def _init_state(self, state: dict[str, Any], p: Tensor, group: dict[str, Any]) -> None:
-        state["mu_product"] = taeda.ones((), dtype=taeda.float32)
+        device = p.device if on_device(group) else "cpu"
+        state["mu_product"] = taeda.ones((), dtype=taeda.float32, device=device)
         super()._init_state(state, p, group)
 
     def _update(

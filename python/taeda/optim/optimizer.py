@@ -266,11 +266,12 @@ class Optimizer:
         numbers = chain.from_iterable(g["params"] for g in saved_groups)
         params = chain.from_iterable(g["params"] for g in groups)
         by_number = dict(zip(numbers, params))
+        counted = {p for g, s in zip(groups, saved_groups) if on_device(s) for p in g["params"]}
         state: defaultdict[Any, Any] = defaultdict(dict)
         for key, value in state_dict["state"].items():
             if key in by_number:
                 param = by_number[key]
-                state[param] = _cast_state(param, value)
+                state[param] = _cast_state(param, value, counted=param in counted)
             else:
                 state[key] = value
         new_groups = []
@@ -392,16 +393,17 @@ def _kind(value: Any) -> str:
     )
 
 
-def _cast_state(param: Tensor, value: Any, key: Hashable = None) -> Any:
-    """State loaded for ``param``, of its type and on its device; step counters stay as they are."""
+def _cast_state(param: Tensor, value: Any, key: Hashable = None, counted: bool = False) -> Any:
+    """State loaded for ``param``, of its type and on its device; step counters stay as they are,
+    or where they are ``counted``."""
     if isinstance(value, Tensor):
         if key == "step":
-            return value
+            return value.to(dtype=taeda.float32, device=param.device) if counted else value
         if param.is_floating_point():
             return value.to(dtype=param.dtype, device=param.device)
         return value.to(device=param.device)
     if isinstance(value, dict):
-        return {k: _cast_state(param, v, key=k) for k, v in value.items()}
+        return {k: _cast_state(param, v, k, counted) for k, v in value.items()}
     if isinstance(value, Iterable) and not isinstance(value, (str, bytes)):
         kind: Any = type(value)
         return kind(_cast_state(param, v) for v in value)
@@ -451,15 +453,24 @@ def check_betas(betas: tuple) -> None:
 
 
 def number(value: Any) -> Any:
-    """An option that may be a one-element tensor, as a number."""
+    """An option that may be a one-element tensor as a number; on a device, without dimensions."""
     if isinstance(value, Tensor) and value.requires_grad and is_grad_enabled():
         raise NotImplementedError("differentiable=True: no gradients of options are there yet")
-    return value.item() if isinstance(value, Tensor) else value
+    if isinstance(value, Tensor):
+        return value.squeeze() if value.is_cuda else value.item()
+    return value
 
 
-def new_step() -> Tensor:
-    """A step counter: a float32 scalar on the CPU."""
-    return taeda.tensor(0.0, dtype=taeda.float32)
+def on_device(group: dict[str, Any]) -> bool:
+    """Whether steps are counted where the parameters are."""
+    return bool(group.get("capturable") or group.get("fused"))
+
+
+def new_step(device: Any = None) -> Tensor:
+    """A step counter: a float32 scalar, on the CPU unless said otherwise."""
+    if device is None:
+        return taeda.tensor(0.0, dtype=taeda.float32)
+    return taeda.zeros((), dtype=taeda.float32, device=device)
 
 
 def temporary(x: Tensor) -> Tensor:
@@ -479,7 +490,9 @@ def maximum_(x: Tensor, y: Tensor) -> None:
 
 def square_root(x: Any) -> Any:
     """Of a number, or of each of several."""
-    return type(x)(map(math.sqrt, x)) if isinstance(x, list) else math.sqrt(x)
+    if isinstance(x, float):
+        return math.sqrt(x)
+    return type(x)(map(math.sqrt, x)) if isinstance(x, list) else x.sqrt()
 
 
 class GroupwiseOptimizer(Optimizer):
@@ -500,21 +513,48 @@ class GroupwiseOptimizer(Optimizer):
             for group in self.param_groups:
                 params = [p for p in group["params"] if p.grad is not None]
                 if params:
-                    if "capturable" in group and params[0].is_cuda:
-                        self._check_capture(group)
+                    if "capturable" in group and (group["capturable"] or params[0].is_cuda):
+                        self._check_capture(group, params)
                     self._step_group(group, params)
         finally:
             _set_grad_enabled(before)
         return loss
 
-    def _check_capture(self, group: dict[str, Any]) -> None:
+    # What must be on the device where a group is `capturable`.
+    _captured = "params and state_steps"
+    _captured_on_xla = True
+    _warned_capturable_if_run_uncaptured = False
+
+    def _check_capture(self, group: dict[str, Any], params: list[Tensor]) -> None:
         """Refuses to capture a step that counts on the CPU: a graph would repeat its numbers."""
-        on_device = group.get("capturable") or group.get("fused")
-        if not on_device and taeda.cuda.is_current_stream_capturing():
+        capturable, fused = group.get("capturable"), group.get("fused")
+        if capturable and not fused and not all(map(self._is_on_device, params)):
+            from ._helpers import _get_capturable_supported_devices
+
+            xla = self._captured_on_xla and not group.get("foreach")
+            devices = _get_capturable_supported_devices(supports_xla=xla)
+            raise AssertionError(
+                f"If capturable=True, {self._captured} must be on supported devices: {devices}."
+            )
+        capturing = taeda.cuda.is_current_stream_capturing()
+        if capturing and not (capturable or fused):
             raise RuntimeError(
                 f"Attempting CUDA graph capture of step() for an instance of {type(self).__name__} "
                 "but param_groups' capturable is False."
             )
+        if capturable and not capturing and not self._warned_capturable_if_run_uncaptured:
+            self._warned_capturable_if_run_uncaptured = True
+            warnings.warn(
+                "This instance was constructed with capturable=True or some of all the "
+                "param_groups came with capturable=True, but step() is running without CUDA graph "
+                "capture. If you never intend to graph-capture this instance, capturable=True can "
+                "impair performance, and you should set capturable=False.",
+                stacklevel=3,
+            )
+
+    def _is_on_device(self, p: Tensor) -> bool:
+        step = self.state[p].get("step") if p in self.state else None
+        return p.is_cuda and (step is None or step.is_cuda)
 
     def _step_group(self, group: dict[str, Any], params: list[Tensor]) -> None:
         raise NotImplementedError
@@ -535,7 +575,9 @@ class ElementwiseOptimizer(GroupwiseOptimizer):
     _fused_takes_scaler = False
     grad_scale: Tensor | None = None
     found_inf: Tensor | None = None
-    # Whether `_update` may be called with lists of tensors (`_lists`): it branches on no values.
+    # Whether `_update_lists` may be called with lists of tensors (`_lists`) on CUDA devices, and
+    # whether for modes.
+    _by_lists_on_cuda = True
     _by_lists = False
     # What to use for sparse gradients, behind the message that they are not taken.
     _advice = ""
@@ -565,15 +607,14 @@ class ElementwiseOptimizer(GroupwiseOptimizer):
             raise RuntimeError(f"{name} does not support sparse gradients{self._advice}")
         state: dict[str, Any] = {}  # all of it or nothing: memory may run out half way
         if self._counts_steps:
-            on_device = group.get("capturable") or group.get("fused")
-            state["step"] = new_step().to(p.device) if on_device else new_step()
+            state["step"] = new_step(p.device) if on_device(group) else new_step()
         self._init_state(state, p, group)
         self.state[p].update(state)
         return self.state[p]
 
     @staticmethod
     def _plain(group: dict[str, Any]) -> dict[str, Any]:
-        """A group's options with numbers for tensors."""
+        """A group's options with numbers for tensors, but for `lr` and `betas` on a device."""
         options = {k: number(v) if isinstance(v, Tensor) else v for k, v in group.items()}
         if "betas" in options:
             options["betas"] = tuple(number(beta) for beta in options["betas"])
@@ -582,11 +623,10 @@ class ElementwiseOptimizer(GroupwiseOptimizer):
     def _step_group(self, group: dict[str, Any], params: list[Tensor]) -> None:
         options = self._plain(group)
         states = [self._state_of(p, group) for p in params]  # made first, as in PyTorch
-        if self._by_lists and group.get("foreach") and _torch_dispatch_stack():
+        if params[0].is_cuda or (group.get("foreach") and _torch_dispatch_stack()):
             from . import _lists
 
-            if _lists.takes(params):
-                _lists.step(self._move, params, states, options)
+            if _lists.step(self, params, [p.grad for p in params], states, options):
                 return
         for p, state in zip(params, states):
             self._move(p, p.grad, state, options)
@@ -607,6 +647,12 @@ class ElementwiseOptimizer(GroupwiseOptimizer):
         for k, v in view.items():  # state that the update has added
             if state.get(k) is None and v is not None:
                 state[k] = taeda.view_as_complex(v)
+
+    def _update_lists(
+        self, p: Any, grad: Any, state: dict[str, Any], group: dict[str, Any]
+    ) -> None:
+        """`_update` for lists, where it may be called with them: it branches on no values."""
+        self._update(p, grad, state, group)
 
     def _init_state(self, state: dict[str, Any], p: Tensor, group: dict[str, Any]) -> None:
         for name in self._tensor_state:

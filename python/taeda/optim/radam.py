@@ -109,6 +109,31 @@ class RAdam(ElementwiseOptimizer):
             update = update * adaptive * variance**0.5
         p.add_(update, alpha=-1.0)
 
+    def _update_lists(
+        self, p: Any, grad: Any, state: dict[str, Any], group: dict[str, Any]
+    ) -> None:
+        """What is chosen by the number of steps is so by arithmetic where a device has that."""
+        if not state["step"].is_cuda:
+            self._update(p, grad, state, group)
+            return
+        (beta1, beta2), lr = group["betas"], group["lr"]
+        step, exp_avg, exp_avg_sq = state["step"].item(), state["exp_avg"], state["exp_avg_sq"]
+        if group["weight_decay"] != 0:
+            if group["decoupled_weight_decay"]:
+                p.mul_(1 - lr * group["weight_decay"])
+            else:
+                grad = grad.add(p, alpha=group["weight_decay"])
+        exp_avg.lerp_(grad, 1 - beta1)
+        exp_avg_sq.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
+        correction2, rho_inf = 1 - beta2**step, 2 / (1 - beta2) - 1
+        rho = (step / correction2 - step) * -2 + rho_inf
+        rectified = (rho - 5).sign().clamp_min(0)
+        scale = rho_inf / ((rho_inf - 4) * (rho_inf - 2))
+        variance = ((rho - 4) * (rho - 2) / rho * scale).clamp_min(0)
+        factor = exp_avg_sq.sqrt().add_(group["eps"]).reciprocal_()
+        factor.mul_((variance * correction2).sqrt() * rectified).add_(1 - rectified)
+        p.sub_((exp_avg / (1 - beta1**step) * lr).mul_(factor))
+
 
 def radam(
     params: list[Tensor],

@@ -98,13 +98,17 @@ class RMSprop(ElementwiseOptimizer):
             return
         states = [self._state_of(p, group) for p in params]
         _add_one_([s["step"] for s in states])
-        _fused_rmsprop_(
+        function = _fused_rmsprop_
+        lr = group["lr"]
+        if type(lr) is not float:
+            function, lr = _fused.with_rate(function, lr)
+        function(
             params,
             grads,
             [s["square_avg"] for s in states],
             [s["grad_avg"] for s in states] if group["centered"] else [],
             [s["momentum_buffer"] for s in states] if group["momentum"] > 0 else [],
-            lr=float(group["lr"]),
+            lr=lr,
             alpha=group["alpha"],
             eps=group["eps"],
             weight_decay=float(group["weight_decay"]),

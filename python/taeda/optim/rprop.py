@@ -70,8 +70,7 @@ class Rprop(ElementwiseOptimizer):
     def _init_state(self, state: dict[str, Any], p: Tensor, group: dict[str, Any]) -> None:
         state["prev"] = taeda.zeros_like(p, memory_format=taeda.preserve_format)
         lr = number(group["lr"])
-        fill = complex(lr, lr) if p.is_complex() else lr
-        state["step_size"] = taeda.full_like(p, fill).detach()
+        state["step_size"] = taeda.zeros_like(p).add_(lr * (1 + 1j) if p.is_complex() else lr)
 
     def _update(
         self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]
@@ -86,6 +85,20 @@ class Rprop(ElementwiseOptimizer):
         grad = grad.masked_fill(product < 0, 0)  # after a change of sign no step is made
         p.addcmul_(grad.sign(), step_size, value=-1)
         prev.copy_(grad)
+
+    def _update_lists(
+        self, p: Any, grad: Any, state: dict[str, Any], group: dict[str, Any]
+    ) -> None:
+        """The same for lists, which have no masks: signs are factors."""
+        (etaminus, etaplus), (least, most) = group["etas"], group["step_sizes"]
+        prev, step_size = state["prev"], state["step_size"]
+        sign = (grad * prev).sign_()
+        rises, falls = sign.clamp_min(0), sign.clamp_max_(0)  # 1 and -1, else 0
+        factor = rises.mul_(etaplus - 1).add_(falls, alpha=1 - etaminus).add_(1)
+        step_size.mul_(factor).clamp_min_(least).clamp_max_(most)
+        grad = falls.add_(1).mul_(grad)
+        p.addcmul_(grad.sign(), step_size, value=-1)
+        prev.fill_(0).add_(grad)
 
 
 def rprop(

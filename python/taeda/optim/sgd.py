@@ -121,13 +121,17 @@ class SGD(ElementwiseOptimizer):
         buffers: list[Any],
         first: bool = False,
     ) -> None:
-        _fused_sgd_(
+        function = _fused_sgd_
+        lr = group["lr"]
+        if type(lr) is not float:
+            function, lr = _fused.with_rate(function, lr)
+        function(
             params,
             grads,
             buffers,
             weight_decay=float(group["weight_decay"]),
             momentum=group["momentum"],
-            lr=float(group["lr"]),
+            lr=lr,
             dampening=group["dampening"],
             nesterov=group["nesterov"],
             maximize=group["maximize"],

@@ -7,7 +7,7 @@ namespace taeda::cuda {
 namespace {
 
 // The kernels copy_TYPE are pointwise ones with a functor that gives what it gets.
-constexpr Loop kSame{"copy", 0, false};
+constexpr Loop kSame{"copy", 0, false, true};
 
 }  // namespace
 

@@ -32,6 +32,18 @@ void fused_rmsprop(Views params, Views grads, Views squares, Views means, Views 
   launch_optim("optim_rmsprop", args, o, {params, grads, {squares, means, buffers}});
 }
 
+void unscale(Views grads, const View& found_inf, const View& inverse_scale) {
+  const struct {
+    double grad_scale = 1;
+    bool maximize = false;
+    View device_scale, device_lr{}, found_inf{};
+  } options{.device_scale = inverse_scale};
+  device::OptimArgs<device::UnscaleRule> args{};
+  args.rule.not_finite = found_inf.as<float>();
+  launch_optim("optim_unscale", args, options,
+               {.params = grads, .grads = grads, .flag = found_inf});
+}
+
 void add_one(Views counters, const View& found_inf) {
   constexpr size_t kMost = std::size(device::AddOneArgs{}.tensors);
   for (size_t begin = 0, n; begin < counters.size(); begin += n) {

@@ -16,7 +16,7 @@ namespace {
 
 // Whether parameter i can share a launch with an earlier one: of its types, and in its chunks.
 bool fits(const OptimLists& lists, size_t i, size_t first, uint32_t chunks) {
-  const auto& [params, grads, states, steps] = lists;
+  const auto& [params, grads, states, steps, flag] = lists;
   return params[i].dtype == params[first].dtype &&
          (steps.empty() || steps[i].dtype == steps[first].dtype) &&
          params[i].numel / device::kOptimChunk < UINT32_MAX - chunks;

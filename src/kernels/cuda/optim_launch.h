@@ -12,9 +12,11 @@ namespace taeda::cuda {
 
 using Touched = SmallVector<Access, 16>;
 
-// Lists that are not used are empty; `steps` are numbers of the host or of the device.
+// Lists that are not used are empty; `steps` are numbers of the host or of the device; `flag` is a
+// float that is written, too.
 struct OptimLists {
   cpu::Views params, grads, states[3], steps{};
+  View flag{};
 };
 
 // A number in the device's memory, as a kernel's argument.
@@ -38,6 +40,8 @@ void launch_optim(std::string_view name, device::OptimArgs<Rule>& args, const Op
       args.scale_type = note_number(args.grad_scale, options.device_scale, touched);
     if (options.found_inf.present)
       args.found_type = note_number(args.found_inf, options.found_inf, touched);
+    if (options.device_lr.present) args.lr_type = note_number(args.lr, options.device_lr, touched);
+    if (lists.flag.present) touched.push_back({lists.flag.data, sizeof(float), true});
     const View& first = lists.params[begin];
     begin =
         fill_tensors(lists, begin, args.tensors, args.count, args.chunks, args.step_type, touched);

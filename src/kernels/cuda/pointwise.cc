@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "device/launch.h"
+#include "device/put_off.h"
 #include "kernels/cuda/kernel_name.h"
+#include "kernels/cuda/launch_list.h"
 #include "kernels/cuda/pointwise_operands.h"
 #include "taeda/error.h"
 
@@ -61,6 +63,11 @@ void run_strided(const PointwiseCall& call, int device, const Operands<N>& opera
 template <int N>
 void run(const PointwiseCall& call, const View& out, Span<const View> in) {
   const Operands<N> operands(call, out, in);
+  if constexpr (N <= device::kMaxListInputs) {
+    if (in_list())
+      if (const std::optional<ListRow> row = list_row(call, operands))
+        return put_off(call, out.device.index, out.dtype, N, *row);
+  }
   if (const std::optional<DType> stored = operands.dense_type(call))
     return run_dense(call, out.device.index, *stored, operands);
   for_each_part(operands.plan,

@@ -16,6 +16,7 @@ namespace taeda::cuda {
 struct Functor {
   alignas(16) unsigned char bytes[64] = {};
 
+  Functor() = default;
   explicit Functor(const PointwiseCall& call) {
     const auto count = size_t{call.loop.fields};
     if (count > 0 && !call.loop.scalars) std::memcpy(bytes, call.fields, count * sizeof(double));

@@ -50,6 +50,14 @@ def run_reversed(
     return outputs[::-1], state
 
 
+def _as_cast(state: State, x: Tensor) -> State:
+    """The state in the type of the projected input, where autocast has converted that: on CUDA
+    devices it converts all arguments of a cell."""
+    if x.is_cuda and state[0].dtype is not x.dtype and taeda.is_autocast_enabled("cuda"):
+        return tuple(s.to(x.dtype) for s in state)
+    return state
+
+
 def rnn_step(x: Tensor, state: State, weights: list, activation: Callable) -> State:
     """``h' = activation(x + W_hh h + b_hh)``, with x the projected input."""
     w_hh, b_hh = weights[:2]
@@ -58,7 +66,7 @@ def rnn_step(x: Tensor, state: State, weights: list, activation: Callable) -> St
 
 def lstm_step(x: Tensor, state: State, weights: list) -> State:
     """Gates in the order input, forget, cell, output; ``w_hr`` projects the output."""
-    h, c = state
+    h, c = _as_cast(state, x)
     w_hh, b_hh, w_hr = weights
     gates = x + F.linear(h, w_hh, b_hh)
     i, f, _, o = gates.sigmoid().chunk(4, 1)  # one call for all costs less than one for each
@@ -70,7 +78,7 @@ def lstm_step(x: Tensor, state: State, weights: list) -> State:
 
 def gru_step(x: Tensor, state: State, weights: list) -> State:
     """Gates in the order reset, update, new: ``h' = n + z (h - n)``."""
-    h = state[0]
+    h = _as_cast(state, x)[0]
     w_hh, b_hh = weights[:2]
     x_r, x_z, x_n = x.chunk(3, 1)
     h_r, h_z, h_n = F.linear(h, w_hh, b_hh).chunk(3, 1)

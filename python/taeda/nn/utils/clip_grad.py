@@ -19,6 +19,9 @@ __all__ = [
 ]
 
 
+_lists: Any = taeda  # its functions on lists are made when they are asked for
+
+
 def _parameter_list(parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
     if isinstance(parameters, Tensor):
         return [parameters]
@@ -29,6 +32,16 @@ def _parameter_list(parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
             stacklevel=4,
         )
     return parameters
+
+
+def _by_device(grads: list[Tensor], foreach: bool | None) -> Iterable[tuple[Any, list[Tensor]]]:
+    """Gradients that are taken together, with their device, and those taken one by one, with None:
+    functions on lists are loops where they are not launches."""
+    rows: dict[Any, list[Tensor]] = {}
+    for grad in grads:
+        together = grad.is_cuda and foreach is not False and not grad.is_sparse
+        rows.setdefault(grad.device if together else None, []).append(grad)
+    return rows.items()
 
 
 @taeda._C._hint_keywords
@@ -91,7 +104,7 @@ def clip_grads_with_norm_(
         max_norm: what the norm is to be at most.
         total_norm: the norm that it is, from `get_total_norm`: also one over other processes'
             parts.
-        foreach: accepted as in PyTorch.
+        foreach: whether gradients on a CUDA device are taken together, as they are by default.
 
     >>> p = torch.nn.Parameter(torch.zeros(2))
     >>> p.grad = torch.tensor([3.0, 4.0])
@@ -107,8 +120,12 @@ def clip_grads_with_norm_(
             return
         # Multiplying by one where nothing is to be done avoids reading the norm back.
         scale = (max_norm / (total_norm + 1e-6)).clamp(max=1.0)
-        for grad in grads:
-            grad.mul_(scale.to(grad.device))
+        for device, there in _by_device(grads, foreach):
+            if device is None:
+                for grad in there:
+                    grad.mul_(scale.to(grad.device))
+            else:
+                _lists._foreach_mul_(there, scale.to(device))
 
 
 @taeda._C._hint_keywords
@@ -128,7 +145,7 @@ def clip_grad_norm_(
         max_norm: what the norm is to be at most.
         norm_type: the order of the norm; ``inf`` is the largest absolute value.
         error_if_nonfinite: whether a norm that is NaN or infinite is an error.
-        foreach: accepted as in PyTorch.
+        foreach: whether gradients on a CUDA device are taken together, as they are by default.
 
     Returns:
         the norm as it was before.
@@ -171,7 +188,7 @@ def clip_grad_value_(
     Args:
         parameters: one parameter or several; those without a gradient are passed over.
         clip_value: the largest absolute value that is left.
-        foreach: accepted as in PyTorch.
+        foreach: whether gradients on a CUDA device are taken together, as they are by default.
 
     >>> p = torch.nn.Parameter(torch.zeros(2))
     >>> p.grad = torch.tensor([3.0, -0.1])
@@ -182,6 +199,11 @@ def clip_grad_value_(
     parameters = [parameters] if isinstance(parameters, Tensor) else parameters
     clip_value = float(clip_value)
     with taeda.no_grad():
-        for p in parameters:
-            if p.grad is not None:
-                p.grad.clamp_(min=-clip_value, max=clip_value)
+        grads = [p.grad for p in parameters if p.grad is not None]
+        for device, there in _by_device(grads, foreach):
+            if device is None:
+                for grad in there:
+                    grad.clamp_(min=-clip_value, max=clip_value)
+            else:
+                _lists._foreach_clamp_min_(there, -clip_value)
+                _lists._foreach_clamp_max_(there, clip_value)

@@ -319,6 +319,20 @@ void fused_rmsprop(Views params, Views grads, Views squares, Views means, Views 
   run(params, grads, {squares, means, buffers}, [&](size_t) -> const RmspropRule& { return rule; });
 }
 
+void unscale(Views grads, const View& found_inf, const View& inverse_scale) {
+  const auto factor = static_cast<double>(*inverse_scale.as<float>());
+  for (const View& grad : grads)
+    with_dtype<Floating>(grad.dtype, [&]<class T>(T) {
+      bool finite = true;
+      for (int64_t i = 0; i < grad.numel; i++) {
+        const auto x = static_cast<Wide<T>>(grad.as<T>()[i]);
+        finite &= std::isfinite(x);
+        grad.as<T>()[i] = static_cast<T>(x * static_cast<Wide<T>>(factor));
+      }
+      if (!finite) *found_inf.as<float>() = 1;
+    });
+}
+
 // What its caller wants of numbers on the CPU it has looked at: found_inf is not present.
 void add_one(Views counters, const View&) {
   for (const View& counter : counters)

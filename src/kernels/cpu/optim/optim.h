@@ -13,8 +13,8 @@ namespace taeda::cpu {
 
 using Views = Span<const View>;
 
-// Of all options: on a device, device_scale is what gradients are divided by besides, and nothing
-// is done where found_inf is not 0; each a number there, or not present.
+// Of all options: on a device, device_scale is what gradients are divided by besides, device_lr
+// stands for lr, and nothing is done where found_inf is not 0; each a number there, or not present.
 
 // g = grad (-grad when maximizing) * grad_scale, + weight_decay * p
 // b = momentum * b + (1 - dampening) * g     (b = g in the first step)
@@ -22,7 +22,7 @@ using Views = Span<const View>;
 struct SgdOptions {
   double lr, momentum = 0, dampening = 0, weight_decay = 0, grad_scale = 1;
   bool nesterov = false, maximize = false, first_step = false;
-  View device_scale{}, found_inf{};
+  View device_scale{}, device_lr{}, found_inf{};
 };
 // `buffers` is empty without momentum.
 void fused_sgd(Views params, Views grads, Views buffers, const SgdOptions& options);
@@ -34,7 +34,7 @@ struct AdamOptions {
   double lr, beta1, beta2, eps, weight_decay = 0, grad_scale = 1;
   bool decoupled = false;  // AdamW: p -= lr * weight_decay * p instead of a term in the gradient
   bool amsgrad = false, maximize = false;
-  View device_scale{}, found_inf{};
+  View device_scale{}, device_lr{}, found_inf{};
 };
 // `max_squares` is empty without amsgrad; steps[i] is t of parameter i, this step included: a
 // double of the host's, or a number of any floating dtype on the parameters' device.
@@ -46,11 +46,15 @@ void fused_adam(Views params, Views grads, Views averages, Views squares, Views 
 struct RmspropOptions {
   double lr, alpha, eps, weight_decay = 0, momentum = 0, grad_scale = 1;
   bool centered = false, maximize = false;
-  View device_scale{}, found_inf{};
+  View device_scale{}, device_lr{}, found_inf{};
 };
 // `means` is empty unless centered, `buffers` without momentum.
 void fused_rmsprop(Views params, Views grads, Views squares, Views means, Views buffers,
                    const RmspropOptions& options);
+
+// Multiplies arrays of floating dtypes by a number of theirs, and writes 1 to found_inf, a float of
+// 0 or 1, where an element was not finite.
+void unscale(Views grads, const View& found_inf, const View& inverse_scale);
 
 // Adds 1 to one-element tensors of floating dtypes, unless found_inf is given and not 0.
 void add_one(Views counters, const View& found_inf);
@@ -61,5 +65,6 @@ namespace taeda {
 TD_KERNEL(fused_sgd);
 TD_KERNEL(fused_adam);
 TD_KERNEL(fused_rmsprop);
+TD_KERNEL(unscale);
 TD_KERNEL(add_one);
 }  // namespace taeda

@@ -5,7 +5,8 @@ namespace taeda::device {
 #define TD_OPTIM(type, S, T)                                                        \
   TD_GLOBAL(optim_sgd_##type##_any, OptimArgs<SgdRule>, optim_kernel<S, T, Sgd>)    \
   TD_GLOBAL(optim_adam_##type##_any, OptimArgs<AdamRule>, optim_kernel<S, T, Adam>) \
-  TD_GLOBAL(optim_rmsprop_##type##_any, OptimArgs<RmspropRule>, optim_kernel<S, T, Rmsprop>)
+  TD_GLOBAL(optim_rmsprop_##type##_any, OptimArgs<RmspropRule>, optim_kernel<S, T, Rmsprop>) \
+  TD_GLOBAL(optim_unscale_##type##_any, OptimArgs<UnscaleRule>, unscale_kernel<S, T>)
 
 TD_OPTIM(f32, float, float)
 TD_OPTIM(f16, Half, float)

@@ -25,8 +25,8 @@ struct Sgd {
   T lr, momentum, rest, weight_decay;
   bool nesterov, first_step, has_buffer;
 
-  TD_FN Sgd(const SgdRule& r, const OptimTensor& t, double)
-      : lr(static_cast<T>(r.lr)),
+  TD_FN Sgd(const SgdRule& r, const OptimTensor& t, double, double rate)
+      : lr(static_cast<T>(rate)),
         momentum(static_cast<T>(r.momentum)),
         rest(static_cast<T>(1 - r.dampening)),
         weight_decay(static_cast<T>(r.weight_decay)),
@@ -48,16 +48,16 @@ struct Adam {
   T step_size, root, one_less_beta1, beta2, one_less_beta2, eps, weight_decay, shrink;
   bool has_max;
 
-  TD_FN Adam(const AdamRule& r, const OptimTensor& t, double step)
+  TD_FN Adam(const AdamRule& r, const OptimTensor& t, double step, double lr)
       : one_less_beta1(static_cast<T>(1 - r.beta1)),
         beta2(static_cast<T>(r.beta2)),
         one_less_beta2(static_cast<T>(1 - r.beta2)),
         eps(static_cast<T>(r.eps)),
         weight_decay(r.decoupled ? T(0) : static_cast<T>(r.weight_decay)),
-        shrink(r.decoupled ? static_cast<T>(1 - r.lr * r.weight_decay) : T(1)),
+        shrink(r.decoupled ? static_cast<T>(1 - lr * r.weight_decay) : T(1)),
         has_max(t.states[2]) {
     // 1 - beta^t
-    step_size = static_cast<T>(r.lr) / -std::expm1(static_cast<T>(step * r.log_beta1));
+    step_size = static_cast<T>(lr) / -std::expm1(static_cast<T>(step * r.log_beta1));
     root = 1 / std::sqrt(-std::expm1(static_cast<T>(step * r.log_beta2)));
   }
   TD_FN void apply(T& p, T g, T (&s)[3]) const {
@@ -75,8 +75,8 @@ struct Rmsprop {
   T lr, alpha, rest, eps, weight_decay, momentum;
   bool has_mean, has_buffer;
 
-  TD_FN Rmsprop(const RmspropRule& r, const OptimTensor& t, double)
-      : lr(static_cast<T>(r.lr)),
+  TD_FN Rmsprop(const RmspropRule& r, const OptimTensor& t, double, double rate)
+      : lr(static_cast<T>(rate)),
         alpha(static_cast<T>(r.alpha)),
         rest(static_cast<T>(1 - r.alpha)),
         eps(static_cast<T>(r.eps)),
@@ -103,7 +103,8 @@ template <class S, class T, class Step, class Rule>
 TD_FN void optim_chunk(const OptimArgs<Rule>& args, const OptimTensor& t, uint64_t begin,
                        T factor) {
   const double count = t.step ? load<double>(t.step, args.step_type) : t.step_value;
-  const Step step(args.rule, t, count);
+  const double lr = args.lr ? load<double>(args.lr, args.lr_type) : args.rule.lr;
+  const Step step(args.rule, t, count, lr);
   const auto n = static_cast<uint32_t>(t.n - begin < kOptimChunk ? t.n - begin : kOptimChunk);
   const uint64_t bytes = begin * sizeof(S);
   for (uint32_t i = threadIdx.x * 4; i < n; i += blockDim.x * 4) {
@@ -130,18 +131,49 @@ TD_FN void optim_chunk(const OptimArgs<Rule>& args, const OptimTensor& t, uint64
   }
 }
 
+// work(tensor, the first element) for each chunk of a block.
+template <class Rule, class Work>
+TD_FN void each_chunk(const OptimArgs<Rule>& args, Work work) {
+  uint32_t at = 0;
+  for (uint32_t chunk = blockIdx.x; chunk < args.chunks; chunk += gridDim.x) {
+    while (at + 1 < args.count && args.tensors[at + 1].first <= chunk) at++;
+    const OptimTensor& t = args.tensors[at];
+    work(t, uint64_t{chunk - t.first} * kOptimChunk);
+  }
+}
+
 template <class S, class T, template <class> class Step, class Rule>
 TD_FN void optim_kernel(const OptimArgs<Rule>& args) {
   if (args.found_inf && load<double>(args.found_inf, args.found_type) != 0) return;
   double factor = args.factor;
   if (args.grad_scale) factor /= load<double>(args.grad_scale, args.scale_type);
-  uint32_t at = 0;
-  for (uint32_t chunk = blockIdx.x; chunk < args.chunks; chunk += gridDim.x) {
-    while (at + 1 < args.count && args.tensors[at + 1].first <= chunk) at++;
-    const OptimTensor& t = args.tensors[at];
-    optim_chunk<S, T, Step<T>>(args, t, uint64_t{chunk - t.first} * kOptimChunk,
-                               static_cast<T>(factor));
-  }
+  each_chunk(args, [&](const OptimTensor& t, uint64_t begin) {
+    optim_chunk<S, T, Step<T>>(args, t, begin, static_cast<T>(factor));
+  });
+}
+
+template <class S, class T>
+TD_FN void unscale_kernel(const OptimArgs<UnscaleRule>& args) {
+  const T factor = static_cast<T>(load<double>(args.grad_scale, args.scale_type));
+  bool finite = true;
+  each_chunk(args, [&](const OptimTensor& t, uint64_t begin) {
+    char* const at = t.param + begin * sizeof(S);
+    const auto n = static_cast<uint32_t>(t.n - begin < kOptimChunk ? t.n - begin : kOptimChunk);
+    for (uint32_t i = threadIdx.x * 4; i < n; i += blockDim.x * 4) {
+      const bool whole = t.aligned && i + 4 <= n;
+      Pack<S, 4> g = load_pack<S, 4>(at, i, n, whole);
+#pragma unroll
+      for (int k = 0; k < 4; k++) {
+        const T x = convert<T>(g.at[k]);
+        finite = finite && x - x == 0;
+        g.at[k] = convert<S>(x * factor);
+      }
+      store_pack(at, i, n, whole, g);
+    }
+  });
+  // Threads that find one at the same time write the same.
+  constexpr uint32_t kOne = 0x3f800000;
+  if (!finite) atomicCAS(reinterpret_cast<uint32_t*>(args.rule.not_finite), uint32_t{0}, kOne);
 }
 
 TD_FN void add_one_kernel(const AddOneArgs& args) {

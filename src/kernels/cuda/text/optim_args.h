@@ -36,10 +36,16 @@ struct OptimArgs {
   OptimTensor tensors[kOptimTensors];
   Rule rule;
   double factor;           // of gradients: 1, or -1 to go up
+  const char* lr;          // what stands for rule.lr; or null
   const char* grad_scale;  // what they are divided by; or null
   const char* found_inf;   // nonzero: nothing is done; or null
   uint32_t count, chunks;
-  ElementType scale_type, found_type, step_type;
+  ElementType scale_type, found_type, step_type, lr_type;
+};
+
+// What multiplies gradients: factor alone; where one is not finite, *not_finite becomes 1.
+struct UnscaleRule {
+  float* not_finite;
 };
 
 // One-element tensors that grow by 1, but for a nonzero `found_inf`.

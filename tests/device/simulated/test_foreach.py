@@ -1,0 +1,218 @@
+"""torch._foreach_add and the like on simulated devices: a launch for a list, the CPU's values."""
+
+import numpy as np
+import pytest
+from tests.device.simulated.by_kernels import TOLERANCE, values
+
+import taeda as torch
+from taeda import _C
+
+KERNELS = hasattr(_C, "_cuda_has_kernels")
+pytestmark = pytest.mark.skipif(not KERNELS, reason="operators have no kernels for CUDA here")
+SIZES = [(3,), (5, 7), (), (4096,), (4097,), (0,), (2, 1, 3)]
+UNARY = [
+    "abs", "acos", "asin", "atan", "ceil", "cos", "cosh", "erf", "erfc", "exp", "expm1", "floor",
+    "frac", "lgamma", "log", "log10", "log1p", "log2", "neg", "reciprocal", "round", "rsqrt",
+    "sigmoid", "sign", "sin", "sinh", "sqrt", "tan", "tanh", "trunc",
+]  # fmt: skip
+BINARY = ["add", "sub", "mul", "div", "maximum", "minimum", "clamp_min", "clamp_max", "pow"]
+FLOATING = ["float16", "bfloat16", "float32", "float64"]
+
+
+@pytest.fixture(autouse=True)
+def no_fallback():
+    _C._set_fallback("refuse")
+    yield
+    _C._set_fallback("warn")
+
+
+def lists(dtype, seed=0, sizes=SIZES):
+    """Numbers above 0 and below 1, on the CPU and on the device."""
+    cpu = [values(dtype, s, seed + i).abs().clamp(0.01, 0.99) for i, s in enumerate(sizes)]
+    return cpu, [x.to("cuda") for x in cpu]
+
+
+def assert_same(found, expected, dtype):
+    rtol, atol = TOLERANCE[dtype]
+    for a, b in zip(found, expected, strict=True):
+        assert (a.dtype, a.shape) == (b.dtype, b.shape)
+        a, b = a.cpu().double().numpy(), b.double().numpy()
+        np.testing.assert_allclose(a, b, rtol=2 * rtol, atol=2 * atol)
+
+
+def launched(simulator, work):
+    before = simulator.count("launches")
+    result = work()
+    return result, simulator.count("launches") - before
+
+
+@pytest.mark.parametrize("dtype", FLOATING)
+@pytest.mark.parametrize("name", UNARY)
+def test_functions_of_a_list(simulator, name, dtype):
+    cpu, cuda = lists(dtype)
+    function = getattr(torch, f"_foreach_{name}")
+    found, count = launched(simulator, lambda: function(cuda))
+    assert count == 1
+    assert_same(found, function(cpu), dtype)
+    in_place = getattr(torch, f"_foreach_{name}_")
+    _, count = launched(simulator, lambda: in_place(cuda))
+    assert count == 1
+    in_place(cpu)
+    assert_same(cuda, cpu, dtype)
+
+
+@pytest.mark.parametrize("dtype", FLOATING)
+@pytest.mark.parametrize("name", BINARY)
+def test_functions_of_two_lists_and_of_numbers(simulator, name, dtype):
+    cpu, cuda = lists(dtype)
+    cpu2, cuda2 = lists(dtype, 20)
+    numbers = [0.5 + i for i in range(len(cpu))]
+    function, in_place = (getattr(torch, f"_foreach_{name}{s}") for s in ("", "_"))
+    for on_cpu, on_cuda in ((cpu2, cuda2), (0.5, 0.5), (numbers, numbers)):
+        found, count = launched(simulator, lambda on=on_cuda: function(cuda, on))
+        assert count == 1
+        assert_same(found, function(cpu, on_cpu), dtype)
+    in_place(cuda, numbers), in_place(cpu, numbers)
+    assert_same(cuda, cpu, dtype)
+
+
+@pytest.mark.parametrize("dtype", FLOATING)
+def test_functions_of_three_lists(simulator, dtype):
+    cpu, cuda = zip(*(lists(dtype, seed) for seed in (0, 20, 40)))
+    numbers = [0.5] * len(SIZES)
+    calls = {
+        "addcmul": lambda x: torch._foreach_addcmul(*x, value=0.5),
+        "addcdiv": lambda x: torch._foreach_addcdiv(*x, numbers),
+        "lerp": lambda x: torch._foreach_lerp(*x),
+        "lerp by a number": lambda x: torch._foreach_lerp(x[0], x[1], 0.25),
+        "add": lambda x: torch._foreach_add(x[0], x[1], alpha=0.5),
+        "base": lambda x: torch._foreach_pow(0.5, x[0]),
+    }
+    for call in calls.values():
+        found, count = launched(simulator, lambda call=call: call(cuda))
+        assert count == 1
+        assert_same(found, call(cpu), dtype)
+
+
+@pytest.mark.parametrize("dtype", FLOATING)
+def test_numbers_of_the_device(simulator, dtype):
+    """One for all, and one for each; of float32 whatever the tensors are."""
+    cpu, cuda = lists(dtype, sizes=[s for s in SIZES if s])  # what has no dimensions is promoted
+    each = [torch.tensor(0.5 + i) for i in range(len(cpu))]
+    there = [x.cuda() for x in each]
+    for on_cpu, on_cuda in ((each[1], there[1]), (each, there)):
+        found, count = launched(simulator, lambda on=on_cuda: torch._foreach_mul(cuda, on))
+        assert count == 1
+        assert_same(found, torch._foreach_mul(cpu, on_cpu), dtype)
+
+
+def test_values_per_tensor_that_a_kernel_holds_divide_a_list(simulator):
+    cpu, cuda = lists("float32")
+    numbers = [1.0, 1.0, 1.0, 2.0, 2.0, 2.0, 2.0]
+    call = torch._foreach_addcmul
+    found, count = launched(simulator, lambda: call(cuda, cuda, cuda, numbers))
+    assert count == 2
+    assert_same(found, call(cpu, cpu, cpu, numbers), "float32")
+
+
+def test_long_lists_and_lists_of_several_types(simulator):
+    cuda = [torch.full((i % 3 + 1,), float(i), device="cuda") for i in range(300)]
+    found, count = launched(simulator, lambda: torch._foreach_add(cuda, 1))
+    assert count == 3
+    assert [x[0].item() for x in found] == [i + 1.0 for i in range(300)]
+    mixed = [x.to(t) for x in cuda[:4] for t in (torch.float32, torch.int64, torch.float64)]
+    found = torch._foreach_add(mixed, 1)
+    assert [(x.dtype, x[0].item()) for x in found] == [(x.dtype, x[0].item() + 1) for x in mixed]
+
+
+def test_layouts_and_addresses():
+    memory = torch.arange(100.0, device="cuda")
+    made = [memory[1:20], memory[32:56].view(4, 6).t(), memory[60:90:3]]
+    expected = [x.cpu() * 2 for x in made]
+    assert_same(torch._foreach_mul(made, 2), expected, "float32")
+    torch._foreach_mul_(made, 2)
+    assert_same(made, expected, "float32")
+    assert memory[[0, 20, 61]].tolist() == [0.0, 20.0, 61.0]
+
+
+def test_calls_that_depend_on_each_other_keep_their_order():
+    x = torch.ones(5, device="cuda")
+    torch._foreach_add_([x, x, x], 1)
+    assert x.tolist() == [4.0] * 5
+    y = torch.zeros(5, device="cuda")
+    torch._foreach_add_([x, y], [x, x])  # y reads what x was written
+    assert (x.tolist(), y.tolist()) == ([8.0] * 5, [8.0] * 5)
+    torch._foreach_add_([x, y, x], [y, x, y])  # and x what y was
+    assert (x.tolist(), y.tolist()) == ([40.0] * 5, [24.0] * 5)
+    n = torch.tensor(2.0, device="cuda")
+    torch._foreach_mul_([n, x], n)
+    assert (n.item(), x[0].item()) == (4.0, 160.0)
+    z = torch.arange(6.0, device="cuda")
+    torch._foreach_add_([z[1:4], z[2:5]], 10)
+    assert z.tolist() == [0, 11, 22, 23, 14, 5]
+
+
+def test_what_overlaps_in_part_is_read_from_a_copy():
+    x = torch.arange(8.0, device="cuda")
+    torch._foreach_add_([x[:4], x[4:]], [x[::2], x[::2]])
+    assert x.tolist() == [0, 3, 6, 9, 4, 11, 10, 13]
+
+
+def test_a_reader_in_between_sees_what_came_before():
+    """A subclass that looks at what the calls before it have written."""
+
+    class Looks(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, function, types, args=(), kwargs=None):
+            seen.append(x[0].item())
+            return super().__torch_function__(function, types, args, kwargs or {})
+
+    seen = []
+    x = torch.ones(3, device="cuda")
+    y = torch.ones(3, device="cuda").as_subclass(Looks)
+    torch._foreach_add_([x, y], 1)
+    assert seen and all(value == 2.0 for value in seen)
+
+
+def test_streams_in_between():
+    x, y = (torch.ones(3, device="cuda") for _ in range(2))
+    side = torch.cuda.Stream()
+
+    class Switches(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, function, types, args=(), kwargs=None):
+            side.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(side):
+                x.mul_(10)
+            torch.cuda.current_stream().wait_stream(side)
+            return super().__torch_function__(function, types, args, kwargs or {})
+
+    torch._foreach_add_([x, y.as_subclass(Switches)], 1)
+    assert x[0].item() >= 20.0 and x[0].item() % 10 == 0
+
+
+def test_an_error_leaves_what_came_before_done():
+    x = torch.ones(3, device="cuda")
+    with pytest.raises(RuntimeError):
+        torch._foreach_add_([x, torch.ones(3, device="cuda")], [x, torch.ones(4, device="cuda")])
+    assert x.tolist() == [2.0] * 3
+    torch._foreach_add_([x], 1)
+    assert x.tolist() == [3.0] * 3
+
+
+def test_gradients_flow_through_lists():
+    x = [torch.full((3,), 2.0, device="cuda", requires_grad=True) for _ in range(3)]
+    sum(y.sum() for y in torch._foreach_mul(x, x)).backward()
+    assert [p.grad.tolist() for p in x] == [[4.0] * 3] * 3
+
+
+def test_a_graph_captures_lists():
+    x = [torch.ones(n, device="cuda") for n in (3, 5)]
+    torch._foreach_add_(x, 1)
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        torch._foreach_mul_(x, 2)
+        torch._foreach_add_(x, 1)
+    graph.replay(), graph.replay()
+    assert [t[0].item() for t in x] == [11.0, 11.0]
