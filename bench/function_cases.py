@@ -34,8 +34,11 @@ transform("fft", (256, 1024), "complex128")
 transform("rfft", (256, 1024), "float32")
 transform("rfft", (64, 999), "float32")
 transform("irfft", (256, 513))
+transform("fft", (4096, 16))
+transform("ifft", (64, 4096))
 transform("fft2", (8, 256, 256))
 transform("rfft2", (8, 3, 224, 224), "float32")
+transform("irfft2", (8, 3, 224, 113))
 transform("rfftn", (64, 64, 64), "float32")
 
 
@@ -47,31 +50,55 @@ def spectrum(torch: Any) -> Run:
 kernel("stft of 4 x 16000")(spectrum)
 
 
-def decomposition(name: str, n: int, call: Callable[[Any, Any], Any], batch: int = 0) -> None:
-    """call(torch, A) of a positive-definite matrix, or of a batch of them."""
+def decomposition(name: str, n: int, batch: int = 0, dtype: str = "float32") -> None:
+    """DECOMPOSITIONS[name] of a positive-definite matrix, or of a batch of them."""
 
     def make(torch: Any) -> Run:
-        a = torch.randn(*([batch] if batch else []), n, n)
-        a = a @ a.mT / n + torch.eye(n)
+        a = torch.randn(*([batch] if batch else []), n, n, dtype=getattr(torch, dtype))
+        a = a @ a.mH / n + torch.eye(n, dtype=a.dtype)
+        call = DECOMPOSITIONS[name]
         return lambda: call(torch, a)
 
-    kernel(f"linalg.{name} of {f'{batch} x ' if batch else ''}{n} x {n}")(make)
+    title = f"linalg.{name} of {f'{batch} x ' if batch else ''}{n} x {n}"
+    kernel(title + ("" if dtype == "float32" else f" {dtype}"))(make)
 
 
-for size, count in ((512, 0), (16, 256)):
-    decomposition("inv", size, lambda torch, a: torch.linalg.inv(a), count)
-    decomposition("solve", size, lambda torch, a: torch.linalg.solve(a, a), count)
-    decomposition("cholesky", size, lambda torch, a: torch.linalg.cholesky(a), count)
-    decomposition("lu_factor", size, lambda torch, a: torch.linalg.lu_factor(a), count)
-    decomposition("qr", size, lambda torch, a: torch.linalg.qr(a), count)
-    decomposition("det", size, lambda torch, a: torch.linalg.det(a), count)
-for size, count in ((256, 0), (16, 64)):
-    decomposition("eigh", size, lambda torch, a: torch.linalg.eigh(a), count)
-    decomposition("svd", size, lambda torch, a: torch.linalg.svd(a, False), count)
-decomposition("lstsq", 128, lambda torch, a: torch.linalg.lstsq(a, a))
-decomposition(
-    "solve_triangular", 512, lambda torch, a: torch.linalg.solve_triangular(a, a, upper=True)
-)
+DECOMPOSITIONS: dict[str, Callable[[Any, Any], Any]] = {
+    "inv": lambda torch, a: torch.linalg.inv(a),
+    "solve": lambda torch, a: torch.linalg.solve(a, a),
+    "cholesky": lambda torch, a: torch.linalg.cholesky(a),
+    "lu_factor": lambda torch, a: torch.linalg.lu_factor(a),
+    "qr": lambda torch, a: torch.linalg.qr(a),
+    "det": lambda torch, a: torch.linalg.det(a),
+    "lstsq": lambda torch, a: torch.linalg.lstsq(a, a),
+    "ldl_factor": lambda torch, a: torch.linalg.ldl_factor(a),
+    "matrix_exp": lambda torch, a: torch.linalg.matrix_exp(a),
+    "solve_triangular": lambda torch, a: torch.linalg.solve_triangular(a, a, upper=True),
+    "eigh": lambda torch, a: torch.linalg.eigh(a),
+    "svd": lambda torch, a: torch.linalg.svd(a, False),
+}
+# Those of n^3 / 3 to 4 n^3 multiplications, up to 512 rows; then what takes ten times as long.
+for name in DECOMPOSITIONS:
+    long = name in ("eigh", "svd")
+    decomposition(name, 256 if long else 512)
+    decomposition(name, 64)
+    decomposition(name, 16, 64 if long else 256)
+for name in ("inv", "det", "cholesky", "lu_factor", "qr"):
+    decomposition(name, 4, 4096)
+    decomposition(name, 4)
+for name in ("inv", "cholesky", "qr", "lstsq", "eigh", "matrix_exp"):
+    decomposition(name, 256, dtype="float64")
+    decomposition(name, 64, dtype="complex64")
+
+
+def special(function: str, count: int, dtype: str = "float32") -> None:
+    unary(
+        f"special.{function} of {count}" + ("" if dtype == "float32" else f" {dtype}s"),
+        None,
+        lambda torch, x: getattr(torch.special, function)(x),
+        of=lambda torch: (torch.rand(count) * 0.9 + 0.05).to(getattr(torch, dtype)),
+    )
+
 
 for function in (
     "bessel_j0",
@@ -81,22 +108,28 @@ for function in (
     "i0e",
     "i1",
     "log_ndtr",
+    "ndtr",
     "ndtri",
     "scaled_modified_bessel_k0",
 ):
-    unary(
-        f"special.{function} of {MEGA >> 2}",
-        None,
-        lambda torch, x, name=function: getattr(torch.special, name)(x),
-        of=lambda torch: torch.rand(MEGA >> 2) * 0.9 + 0.05,
-    )
-for function in ("airy_ai", "bessel_j1", "i0e", "modified_bessel_k0", "ndtri"):
-    unary(
-        f"special.{function} of {MEGA >> 4} doubles",
-        None,
-        lambda torch, x, name=function: getattr(torch.special, name)(x),
-        of=lambda torch: torch.rand(MEGA >> 4, dtype=torch.float64) * 0.9 + 0.05,
-    )
+    special(function, MEGA >> 2)
+for function in ("airy_ai", "bessel_j1", "i0e", "modified_bessel_k0", "ndtr", "ndtri"):
+    special(function, MEGA >> 4, "float64")
+special("gammaln", MEGA >> 2, "float16")
+for polynomial in (
+    "chebyshev_polynomial_t",
+    "chebyshev_polynomial_u",
+    "hermite_polynomial_h",
+    "laguerre_polynomial_l",
+    "legendre_polynomial_p",
+):
+    for degree in (5, 20):
+        unary(
+            f"special.{polynomial} of {MEGA >> 4}, degree {degree}",
+            None,
+            lambda torch, x, name=polynomial, n=degree: getattr(torch.special, name)(x, n),
+            of=lambda torch: torch.rand(MEGA >> 4) * 0.9 + 0.05,
+        )
 unary(
     f"special.zeta of {MEGA >> 2}",
     None,
@@ -108,6 +141,12 @@ unary(
     None,
     lambda torch, x: torch.igamma(x, x),
     of=lambda torch: torch.rand(MEGA >> 2) * 5 + 0.5,
+)
+unary(
+    f"igammac of {MEGA >> 4} doubles",
+    None,
+    lambda torch, x: torch.igammac(x, x),
+    of=lambda torch: torch.rand(MEGA >> 4, dtype=torch.float64) * 5 + 0.5,
 )
 
 
@@ -150,6 +189,8 @@ for statistic, call, sizes in (
     ("histogram", lambda torch, x: torch.histogram(x, 64), (MEGA,)),
     ("histogramdd", lambda torch, x: torch.histogramdd(x, [16, 16]), (MEGA >> 3, 2)),
     ("logcumsumexp", lambda torch, x: torch.logcumsumexp(x, 1), (1024, 1024)),
+    ("quantile", lambda torch, x: torch.quantile(x, 0.9, 1), (1024, 1024)),
+    ("nanquantile", lambda torch, x: torch.nanquantile(x, 0.9), (MEGA,)),
 ):
     unary(
         f"{statistic} of {' x '.join(str(n) for n in sizes)}",
@@ -172,6 +213,13 @@ binary(
     lambda torch, x, i: x.index_reduce(0, i, x, "amax"),
     lambda torch: (torch.randn(2048, 512), torch.randint(0, 2048, (2048,))),
 )
+for reduction in ("amax", "mean", "prod"):
+    binary(
+        f"scatter_reduce(0, i, y, '{reduction}')",
+        None,
+        lambda torch, x, i, how=reduction: x.scatter_reduce(0, i, x, how),
+        lambda torch: (torch.randn(2048, 512), torch.randint(0, 2048, (2048, 512))),
+    )
 binary(
     "segment_reduce of 2048 x 512",
     None,
@@ -202,6 +250,8 @@ for draw, call in {
 for listed, call in {
     "_foreach_add": lambda torch, x: torch._foreach_add(x, 1.0),
     "_foreach_mul_": lambda torch, x: torch._foreach_mul_(x, 0.999),
+    "_foreach_zero_": lambda torch, x: torch._foreach_zero_(x),
+    "_foreach_lerp_": lambda torch, x: torch._foreach_lerp_(x, x, 0.5),
     "_foreach_norm": lambda torch, x: torch._foreach_norm(x),
     "_foreach_addcdiv_": lambda torch, x: torch._foreach_addcdiv_(x, x, x, 1e-9),
 }.items():

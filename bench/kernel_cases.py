@@ -100,6 +100,30 @@ def double_product(torch: Any) -> Run:
     return lambda: x @ x
 
 
+def products(rows: int, inner: int, columns: int, dtype: str) -> None:
+    def make(torch: Any) -> Run:
+        a, b = (
+            torch.randn(*sizes, dtype=getattr(torch, dtype))
+            for sizes in ((rows, inner), (inner, columns))
+        )
+        return lambda: a @ b
+
+    kernel(f"x @ y in {dtype}, {rows} x {inner} x {columns}")(make)
+
+
+for _sizes in ((512, 512, 32), (32, 512, 512), (64, 64, 64)):
+    products(*_sizes, "float64")
+for _sizes in ((512, 512, 512), (64, 64, 64)):
+    products(*_sizes, "complex64")
+products(256, 256, 256, "complex128")
+
+
+@kernel("vdot, 64K complex64")
+def complex_dot(torch: Any) -> Run:
+    x, y = (torch.randn(1 << 16, dtype=torch.complex64) for _ in range(2))
+    return lambda: torch.vdot(x, y)
+
+
 @kernel("bmm, 64 x 128 x 128", flops=2 * 64 * 128**3)
 def bmm(torch: Any) -> Run:
     x = torch.randn(64, 128, 128)

@@ -2,6 +2,7 @@
 
     python bench/run.py [--suite tiny] [--repetitions 9]
     python bench/run.py --suite models --only gpt --out FOLDER
+    python bench/run.py --suite kernels --cases "linear algebra|^fft" --minutes 5 --out FOLDER
 
 Each measurement of one framework is followed by one of the other, in separate processes that wait
 while the other works; a row shows the medians and their ratio, so that a busy machine slows both.
@@ -16,6 +17,7 @@ import argparse
 import contextlib
 import datetime
 import json
+import math
 import os
 import re
 import shutil
@@ -25,11 +27,13 @@ import sys
 import sysconfig
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import cases
+import families
 import kernel_cases
 import loading
 import memory
@@ -88,15 +92,25 @@ def row(name: str, unit: str, ours: list[float], theirs: list[float], **more: An
     return result | {"spread": max(spread(ours), spread(theirs))} | more
 
 
-def measure_cases(suite: str, repetitions: int, only: str = "") -> list[Row]:
+def measure_cases(
+    suite: str, repetitions: int, only: str = "", until: float = math.inf
+) -> list[Row]:
+    """Rows of the cases whose name or family `only` finds; begins none after the time `until`."""
     rows = []
-    names = [name for name in cases.CASES[suite] if re.search(only, name)]
+    names = [
+        name
+        for name in cases.CASES[suite]
+        if re.search(only, name) or re.search(only, families.family(name))
+    ]
     used = {f for name in names for f in cases.frameworks(suite, name)}
     for threads in thread_counts():
         workers = {f: Worker(f, threads) for f in used}
         yardsticks = Yardsticks(threads) if suite == "kernels" else None
         arithmetic = Arithmetic() if suite == "kernels" else None
-        for name in names:
+        for i, name in enumerate(names):
+            if time.monotonic() > until:
+                print(f"  no time left for {len(names) - i} cases ({threads} threads)", flush=True)
+                break
             frameworks = cases.frameworks(suite, name)
             loops: dict[str, Any] = {f: workers[f].ask(suite, name, 0) for f in frameworks}
             errors = {f: n for f, n in loops.items() if isinstance(n, str)}
@@ -137,8 +151,8 @@ def measure_cases(suite: str, repetitions: int, only: str = "") -> list[Row]:
     return rows
 
 
-def measure_kernels(repetitions: int, only: str = "") -> list[Row]:
-    rows = measure_cases("kernels", repetitions, only)
+def measure_kernels(repetitions: int, only: str, until: float) -> list[Row]:
+    rows = measure_cases("kernels", repetitions, only, until)
     return rows + compare_pairs(rows)
 
 
@@ -377,11 +391,17 @@ def main() -> int:
         "--only", action="append", choices=MODELS + BF16_TRAINING, help="of a suite of models"
     )
     parser.add_argument("--repetitions", type=int, default=9, help="models and demo: less")
-    parser.add_argument("--cases", default="", help="only those whose name this expression finds")
+    parser.add_argument(
+        "--cases", default="", help="only those whose name or family this expression finds"
+    )
+    parser.add_argument(
+        "--minutes", type=float, default=math.inf, help="after which no case of a suite begins"
+    )
     parser.add_argument("--out", type=Path, default=ROOT / "docs")
     args = parser.parse_args()
-    if (args.only or args.cases) and args.out == ROOT / "docs":
-        parser.error("--only and --cases leave out rows of the tables: name a folder by --out")
+    part = args.only or args.cases or args.minutes < math.inf
+    if part and args.out == ROOT / "docs":
+        parser.error("--only, --cases and --minutes leave out rows: name a folder by --out")
     if not shutil.which("taskset"):
         sys.exit("taskset (util-linux) is needed")
     try:
@@ -395,15 +415,16 @@ def main() -> int:
     results = json.loads(path.read_text()) if path.exists() else {}
     results = {suite: results[suite] for suite in SUITES if suite in results}
 
+    def measured(suite: str) -> Callable[[int], list[Row]]:
+        measure = measure_kernels if suite == "kernels" else partial(measure_cases, suite)
+        return lambda n: measure(n, args.cases, time.monotonic() + 60 * args.minutes)
+
     def wanted(models: list[str]) -> list[str]:
         return [name for name in models if name in (args.only or models)]
 
     measures = {
         "import": measure_import,
-        "tiny": lambda n: measure_cases("tiny", n, args.cases),
-        "kernels": lambda n: measure_kernels(n, args.cases),
-        "transforms": lambda n: measure_cases("transforms", n, args.cases),
-        "processes": lambda n: measure_cases("processes", n, args.cases),
+        **{suite: measured(suite) for suite in ("tiny", "kernels", "transforms", "processes")},
         "demo": measure_demo,
         "models": lambda n: measure_models(n, wanted(MODELS)),
         "bf16": lambda n: measure_models(n, wanted(BF16_TRAINING)),

@@ -265,28 +265,55 @@ Tensor linalg_pinv(const Tensor& self, OptDouble atol, OptDouble rtol, bool herm
 
 namespace {
 
-// How often to halve matrices until their 1-norms are below 1; 0 for those that are not finite.
-int halvings(const Tensor& a) {
+// The largest 1-norm of some matrices; 0 where it is not finite.
+double largest_norm(const Tensor& a) {
   const Tensor sums = op::sum(op::abs(a), DimVector{-2}, false, std::nullopt);
   const OptScalar known = known_number(op::amax(sums, IntSpan(), false));
   const double norm = known ? known->to_double() : 0;
-  return std::isfinite(norm) && norm > 1 ? static_cast<int>(std::ceil(std::log2(norm))) : 0;
+  return std::isfinite(norm) ? norm : 0;
+}
+
+// Groups of three terms of the exponential's series, up to 18, whose rest is below half the
+// precision for matrices of this norm, at most 1. Where the norm is not known, all.
+int groups_of_terms(double norm, DType dtype) {
+  constexpr int kMost = 6;
+  const double precision = to_real(dtype) == DType::kFloat32
+                               ? std::numeric_limits<float>::epsilon()
+                               : std::numeric_limits<double>::epsilon();
+  if (norm == 0) return kMost;
+  double rest = norm;  // norm^(m + 1) / (m + 1)! for m terms
+  for (int m = 0, groups = 0; groups < kMost; groups++) {
+    for (const int end = m + 3; m < end; m++) rest *= norm / (m + 2);
+    if (rest < precision / 8) return groups + 1;
+  }
+  return kMost;
 }
 
 }  // namespace
 
-// exp(A) = exp(A / 2^s)^(2^s); with a norm of at most 1, 18 terms of the series are exact to 1e-17.
+// exp(A) = exp(A / 2^s)^(2^s) for a norm of at most 1. The series is a polynomial in X^3 whose
+// coefficients are polynomials of degree 2 in X, which saves products (Paterson and Stockmeyer, "On
+// the number of nonscalar multiplications necessary to evaluate polynomials", 1973).
 Tensor linalg_matrix_exp(const Tensor& self) {
   if (self.numel() == 0) return op::clone(self, std::nullopt);
-  constexpr int kTerms = 18;
-  const int squarings = halvings(self);
+  const double norm = largest_norm(self);
+  const int squarings = norm > 1 ? static_cast<int>(std::ceil(std::log2(norm))) : 0;
+  const int groups = groups_of_terms(std::ldexp(norm, -squarings), self.dtype());
   const Tensor x = op::mul(self, Tensor(std::ldexp(1.0, -squarings)));
+  const Tensor x2 = op::matmul(x, x), x3 = op::matmul(x2, x);
   TensorOptions like_self(self.dtype());
   like_self.device = self.device();
   const Tensor one = op::eye(self.size(-1), like_self);
-  Tensor sum = op::add(op::mul(x, Tensor(1.0 / kTerms)), one, 1);
-  for (int k = kTerms - 1; k > 0; k--)  // Horner: 1 + x/1 (1 + x/2 (1 + ...))
-    sum = op::add(op::mul(op::matmul(x, sum), Tensor(1.0 / k)), one, 1);
+  double inverses[3 * 6 + 1] = {1};  // of factorials
+  for (int k = 1; k <= 3 * groups; k++) inverses[k] = inverses[k - 1] / k;
+  const auto coefficient = [&](int group) {
+    const double* c = inverses + ptrdiff_t{3} * group;
+    const Tensor linear = op::add(op::mul(x, Tensor(c[1])), one, c[0]);
+    return op::add(linear, x2, c[2]);
+  };
+  Tensor sum = op::add(coefficient(groups - 1), x3, inverses[3 * groups]);
+  for (int group = groups - 2; group >= 0; group--)
+    sum = op::add(op::matmul(x3, sum), coefficient(group), 1);
   for (int i = 0; i < squarings; i++) sum = op::matmul(sum, sum);
   return sum;
 }

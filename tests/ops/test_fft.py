@@ -71,6 +71,22 @@ def test_dimensions_with_neighbours(n, neighbours, precision):
     assert_near(taeda.fft.fft(taeda.from_numpy(x), dim=0).numpy(), np.fft.fft(exact, axis=0))
 
 
+@pytest.mark.parametrize("sizes", [(5, 3, 24, 34), (4, 60, 37), (3, 7, 256, 19), (11, 96, 9)])
+@pytest.mark.parametrize("precision", [np.float32, np.float64])
+def test_what_is_left_of_groups_of_lines(sizes, precision):
+    """Columns that vectors do not divide, of several matrices."""
+    rng = np.random.default_rng(0)
+    real = rng.standard_normal(sizes).astype(precision)
+    x = real + 1j * rng.standard_normal(sizes).astype(precision)
+    for name, of in [("fft2", x), ("ifft2", x), ("rfft2", real), ("irfft2", x)]:
+        expected = getattr(np.fft, name)(of.astype(np.result_type(of, np.float64)))
+        assert_near(getattr(taeda.fft, name)(taeda.from_numpy(of)).numpy(), expected)
+    for dim in (0, 1, -2):
+        for of in (x, real):
+            expected = np.fft.fft(of.astype(np.result_type(of, np.float64)), axis=dim)
+            assert_near(taeda.fft.fft(taeda.from_numpy(of), dim=dim).numpy(), expected)
+
+
 @pytest.mark.parametrize("n", [1000, 1009, 1 << 14, 1 << 20])
 def test_rounding_errors_grow_with_the_logarithm_of_the_length(n):
     _, z = lines(1, n, np.float32)

@@ -140,6 +140,41 @@ def test_rectangular(dtype: str, shape: tuple[int, ...]) -> None:
         close(linalg.lstsq(x, b).solution, np.linalg.pinv(a) @ right, dtype)
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(
+    "shape", [(60, 7), (7, 60), (40, 40), (3, 33, 20), (2, 20, 33), (300, 300)]
+)
+def test_least_squares_of_full_rank(dtype: str, shape: tuple[int, ...]) -> None:
+    """By QR decompositions, with blocks of triangles."""
+    x, a = matrices(dtype, *shape)
+    b, right = matrices(dtype, *shape[:-1], 5, seed=1)
+    for of in (x, x.mT.contiguous().mT):
+        got = linalg.lstsq(of, b)
+        truth = np.linalg.pinv(a.astype("complex128" if x.is_complex() else "float64")) @ right
+        scale = np.linalg.norm(truth)
+        close(got.solution / scale, truth / scale, dtype)
+        assert (got.rank == min(shape[-2:])).all() and got.singular_values.numel() == 0
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(40, 12), (12, 40), (33, 33)])
+def test_least_squares_of_almost_no_full_rank(dtype: str, shape: tuple[int, ...]) -> None:
+    """The rank counts singular values above a tolerance, also where QR would give a solution."""
+    _, a = matrices(dtype, *shape)
+    b, right = matrices(dtype, shape[0], 2, seed=1)
+    U, S, Vh = np.linalg.svd(a, full_matrices=False)
+    S = np.ones_like(S)
+    for least, rcond in ((0.0, None), (1e-3, 1e-2), (1e-1, 1e-2), (3e-3, 2e-3)):
+        S[-1] = least
+        x = taeda.from_numpy(((U * S) @ Vh).astype(dtype))
+        solution, _, rank, _ = linalg.lstsq(x, b, rcond=rcond)
+        kept = S > (rcond or 1e-5)
+        assert rank == kept.sum()
+        inverse = np.where(kept, 1 / np.maximum(S, 1e-9), 0)
+        truth = Vh.conj().T @ (inverse[:, None] * (U.conj().T @ right))
+        close(solution / np.linalg.norm(truth), truth / np.linalg.norm(truth), dtype)
+
+
 @pytest.mark.parametrize("order", ["fro", "nuc", 1, -1, 2, -2, float("inf"), -float("inf")])
 def test_matrix_norms(order: Any) -> None:
     x, a = matrices("float64", 4, 3)
@@ -152,6 +187,35 @@ def test_matrix_norms(order: Any) -> None:
         np.linalg.norm(b, order, axis=(2, 0), keepdims=True),
         "float64",
     )
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("n", [1, 2, 7, 8, 9, 17, 31, 32, 33])
+@pytest.mark.parametrize("upper", [False, True])
+def test_small_cholesky(dtype: str, n: int, upper: bool) -> None:
+    """Up to 32 rows in a kernel of its own, which reads one triangle and writes zeros beside it."""
+    x, a = positive(dtype, n, (3,))
+    other = taeda.tril(x, -1) * 9 if upper else taeda.triu(x, 1) * 9
+    expected = np.linalg.cholesky(a)
+    expected = expected.conj().swapaxes(-1, -2) if upper else expected
+    for of in (x + other, (x + other).mT.contiguous().mT):
+        close(linalg.cholesky(of, upper=upper), expected, dtype)
+    broken = x.clone()
+    broken[1, n - 1, n - 1] = -1
+    info = linalg.cholesky_ex(broken, upper=upper).info
+    assert info.tolist() == [0, n, 0]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("norm", [1e-6, 0.05, 0.9, 1, 7, 40])
+def test_matrix_exponential_of_every_size(dtype: str, norm: float) -> None:
+    """The series has the terms that the norm wants."""
+    linalg_of_scipy = pytest.importorskip("scipy.linalg")
+    _, a = matrices(dtype, 2, 6, 6)
+    a = (a - a.conj().swapaxes(-1, -2)).astype(dtype)  # whose exponential is unitary
+    a = (a * (norm / np.abs(a).sum(-2).max())).astype(dtype)
+    wide = a.astype("complex128" if dtype.startswith("complex") else "float64")
+    close(taeda.matrix_exp(taeda.from_numpy(a)), linalg_of_scipy.expm(wide), dtype)
 
 
 def test_matrix_exponential() -> None:

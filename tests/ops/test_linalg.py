@@ -350,3 +350,20 @@ def test_vecdot_sums_along_a_dimension_of_both_together(shapes: tuple, dim: int)
     x, y = (np.random.default_rng(i).standard_normal(s) for i, s in enumerate(shapes))
     want = (x * y).sum(dim)
     np.testing.assert_allclose(taeda.linalg.vecdot(taeda.tensor(x), taeda.tensor(y), dim=dim), want)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128", "int64"])
+@pytest.mark.parametrize("step", [1, 3])
+def test_dot_products(dtype: str, step: int) -> None:
+    """Parts of vectors, several of them, blocks; gaps; vdot conjugates the first one."""
+    random = np.random.default_rng(0)
+    for n in (0, 1, 2, 5, 31, 64, 1000, 70_001):
+        a, b = (random.integers(-3, 4, n * step + 1).astype(dtype) for _ in range(2))
+        if dtype.startswith("complex"):
+            a, b = a + 1j * b, b - 1j * a.real
+        a, b = a.astype(dtype)[::step][:n], b.astype(dtype)[::step][:n]
+        x, y = taeda.from_numpy(a.copy()), taeda.from_numpy(b.copy())
+        if step > 1:
+            x, y = (t.repeat_interleave(step)[::step] for t in (x, y))
+        assert taeda.dot(x, y).item() == np.dot(a, b)
+        assert taeda.vdot(x, y).item() == np.vdot(a, b)

@@ -50,6 +50,19 @@ def test_values(name, dtype):
 
 
 @pytest.mark.parametrize("name", TRUTHS)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_one_degree_for_all(name, dtype):
+    """Neighbours of one degree are computed as a vector, the last ones of 37 as a part of one."""
+    x = np.concatenate([np.linspace(-1.3, 1.9, 33), [0, 1, -1, 0.5]]).astype(dtype)
+    for n in (0, 1, 2, 6, 7, 19):
+        ours = getattr(taeda.special, name)(taeda.from_numpy(x), n).numpy()
+        truth = TRUTHS[name](n, x.astype("float64"))
+        scale = np.abs(truth).max()
+        tolerance = 1e-5 if dtype == "float32" else 1e-13
+        np.testing.assert_allclose(ours / scale, truth / scale, rtol=0, atol=tolerance * (1 + n))
+
+
+@pytest.mark.parametrize("name", TRUTHS)
 def test_high_degrees(name):
     if "hermite" in name:
         degrees, x = np.array([100.0]), np.array([0.3])

@@ -10,6 +10,7 @@
 #include "base/parallel.h"
 #include "core/with_dtype.h"
 #include "kernels/cpu/fft/plan.h"
+#include "kernels/cpu/index/gather.h"
 #include "kernels/cpu/simd/scratch.h"
 #include "kernels/view.h"
 #include "taeda/error.h"
@@ -50,6 +51,11 @@ class Lines {
       a += i * dims_[d].a;
       b += i * dims_[d].b;
     }
+  }
+  // How many lines from this one on lie side by side in the first view, up to a limit.
+  int64_t side_by_side(int64_t line, int64_t limit) const {
+    if (dims_.empty() || dims_.back().a != 1) return 1;
+    return std::min(limit, dims_.back().size - line % dims_.back().size);
   }
   int64_t count = 1;
   int64_t neighbours = 1;  // lines of such a group
@@ -104,20 +110,24 @@ void run_lanes(const Transform<T>& t, FftPlan<T>& plan, const Lines& lines) {
   all.scale = t.scale;
   all.from_stride = t.in_width() * t.in_stride();
   all.to_stride = t.out_width() * t.out_stride();
-  // Groups of neighbours, whose last may have fewer lines than there are lanes.
+  // Groups of as many neighbours as there are lanes; then the lines that are left of all.
   const int64_t inner = lines.neighbours >= lanes ? lines.neighbours : lines.count;
-  const int64_t each = (inner + lanes - 1) / lanes, outer = lines.count / inner;
+  const int64_t each = inner / lanes, rest = inner % lanes, outer = lines.count / inner;
+  const int64_t whole = outer * each, groups = whole + (outer * rest + lanes - 1) / lanes;
   const int64_t grain = std::max<int64_t>(1, kChunk / (plan.size() * lanes));
-  parallel_for(0, outer * each, grain, [&](int64_t begin, int64_t end) {
+  parallel_for(0, groups, grain, [&](int64_t begin, int64_t end) {
     const Scratch<T> panel(2 * lanes * (std::max(plan.size(), t.size() / 2) + 1));
     FftLanes<T> work = all;
     for (int64_t group = begin; group < end; group++) {
-      const int64_t first = group % each * lanes, line = group / each * inner + first;
-      work.count = std::min(lanes, inner - first);
-      work.neighbours = lines.neighbours >= lanes && work.count == lanes;
+      const bool left = group >= whole;
+      const int64_t first = left ? (group - whole) * lanes : group % each * lanes;
+      work.count = left ? std::min(lanes, outer * rest - first) : lanes;
+      work.neighbours = lines.neighbours >= lanes && !left;
       for (int64_t l = 0; l < (work.neighbours ? 1 : work.count); l++) {
+        const int64_t at = first + l;
         int64_t a, b;
-        lines.offsets(line + l, a, b);
+        lines.offsets(
+            left ? at / rest * inner + each * lanes + at % rest : group / each * inner + at, a, b);
         work.from[l] = t.in_at(a);
         work.to[l] = t.out_at(b);
       }
@@ -226,13 +236,32 @@ class LineRun {
 
 template <class T>
 void run_lines(const Transform<T>& t, FftPlan<T>& plan, const Lines& lines) {
-  const LineRun<T> run(t, plan);
+  // What a line of the cache holds of lines side by side is read at once.
+  const int64_t width = t.in_width(), length = t.in.sizes[t.dim];
+  const int64_t bytes = width * int64_t{sizeof(T)}, group = t.in_stride() == 1 ? 1 : 64 / bytes;
+  View gathered = t.in;
+  DimVector strides(t.in.strides);
+  strides[t.dim] = 1;
+  gathered.strides = strides;
+  const Transform<T> dense{t.out, gathered, t.dim, t.kind, t.backward, t.scale};
+  const LineRun<T> run(t, plan), run_gathered(dense, plan);
   const auto some = [&](int64_t begin, int64_t end) {
-    const Scratch<T> scratch(run.scratch());
-    for (int64_t line = begin; line < end; line++) {
+    const Scratch<T> scratch(run.scratch()), copies(group > 1 ? group * length * width : 0);
+    for (int64_t line = begin; line < end;) {
       int64_t a, b;
       lines.offsets(line, a, b);
-      run.run(t.in_at(a), t.out_at(b), scratch.data());
+      const int64_t count = lines.side_by_side(line, std::min(group, end - line));
+      const T* const from = t.in_at(a);
+      if (count == 1)
+        run.run(from, t.out_at(b), scratch.data());
+      else
+        gather_tile(copies.data(), reinterpret_cast<const char*>(from), bytes,
+                    t.in_stride() * bytes, length, count);
+      for (int64_t l = 0; count > 1 && l < count; l++) {
+        lines.offsets(line + l, a, b);
+        run_gathered.run(copies.data() + l * length * width, t.out_at(b), scratch.data());
+      }
+      line += count;
     }
   };
   if (plan.size() >= kThreadedLine) return some(0, lines.count);

@@ -113,6 +113,48 @@ void dot_rows_any(DType dtype, const DotRows& p, int64_t begin, int64_t end) {
   dot_all<float>(p, begin, end);
 }
 
+// Parts alternate: one vector of sums is of parts of one kind, the other of exchanged ones.
+template <class R>
+PartSums<R> multiply_parts_of(const R* x, const R* y, int64_t n) {
+  PartSums<R> sums{};
+  int64_t i = 0;
+#if HWY_TARGET != HWY_SCALAR
+  using V = Vec<R>;
+  constexpr int64_t kLanes = V::size();
+  constexpr int kSteps = 4;  // sums in flight
+  const typename V::Tag d;
+  V same[kSteps], other[kSteps];
+#pragma GCC unroll 4
+  for (int s = 0; s < kSteps; s++) same[s] = other[s] = V(0);
+  for (; i + kSteps * kLanes <= 2 * n; i += kSteps * kLanes) {
+#pragma GCC unroll 4
+    for (int s = 0; s < kSteps; s++) {
+      const V a = load(x + i + s * kLanes), b = load(y + i + s * kLanes);
+      same[s] = fma(a, b, same[s]);
+      other[s] = fma(a, V(hn::Reverse2(d, b.raw)), other[s]);
+    }
+  }
+  R lanes[2 * kLanes];
+  store(lanes, same[0] + same[1] + (same[2] + same[3]));
+  store(lanes + kLanes, other[0] + other[1] + (other[2] + other[3]));
+  for (int64_t l = 0; l < kLanes; l += 2) {
+    sums.real_real += lanes[l], sums.imaginary_imaginary += lanes[l + 1];
+    sums.real_imaginary += lanes[kLanes + l], sums.imaginary_real += lanes[kLanes + l + 1];
+  }
+#endif
+  for (; i < 2 * n; i += 2) {
+    sums.real_real += x[i] * y[i], sums.imaginary_imaginary += x[i + 1] * y[i + 1];
+    sums.real_imaginary += x[i] * y[i + 1], sums.imaginary_real += x[i + 1] * y[i];
+  }
+  return sums;
+}
+PartSums<float> multiply_float_parts(const float* x, const float* y, int64_t n) {
+  return multiply_parts_of(x, y, n);
+}
+PartSums<double> multiply_double_parts(const double* x, const double* y, int64_t n) {
+  return multiply_parts_of(x, y, n);
+}
+
 }  // namespace taeda::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -120,9 +162,18 @@ HWY_AFTER_NAMESPACE();
 namespace taeda::cpu {
 
 HWY_EXPORT(dot_rows_any);
+HWY_EXPORT(multiply_float_parts);
+HWY_EXPORT(multiply_double_parts);
 
 void dot_rows(DType dtype, const DotRows& p, int64_t begin, int64_t end) {
   HWY_DYNAMIC_DISPATCH(dot_rows_any)(dtype, p, begin, end);
+}
+
+PartSums<float> multiply_parts(const float* x, const float* y, int64_t n) {
+  return HWY_DYNAMIC_DISPATCH(multiply_float_parts)(x, y, n);
+}
+PartSums<double> multiply_parts(const double* x, const double* y, int64_t n) {
+  return HWY_DYNAMIC_DISPATCH(multiply_double_parts)(x, y, n);
 }
 
 }  // namespace taeda::cpu

@@ -1,5 +1,6 @@
 // Products of a matrix and one or some vectors by dot products, which read the matrix once, as it
 // is stored: what decoding token by token and linear layers of short batches spend their time on.
+// And dot products of complex vectors.
 #pragma once
 
 #include <cstdint>
@@ -20,5 +21,13 @@ struct DotRows {
 
 // The rows from begin to end, on the calling thread.
 void dot_rows(DType dtype, const DotRows& p, int64_t begin, int64_t end);
+
+// Sums over the products of two complex vectors' parts: what a dot product is made of.
+template <class R>
+struct PartSums {
+  R real_real, imaginary_imaginary, real_imaginary, imaginary_real;
+};
+PartSums<float> multiply_parts(const float* x, const float* y, int64_t n);
+PartSums<double> multiply_parts(const double* x, const double* y, int64_t n);
 
 }  // namespace taeda::cpu

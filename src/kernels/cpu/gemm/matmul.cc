@@ -6,7 +6,9 @@
 
 #include "base/interrupt.h"
 #include "base/parallel.h"
+#include "core/with_dtype.h"
 #include "kernels/cpu/gemm/gemm.h"
+#include "kernels/cpu/gemm/gemv.h"
 #include "kernels/cpu/rows/row_io.h"
 #include "kernels/cpu/simd/scratch.h"
 
@@ -125,6 +127,23 @@ void addmv(const View& result, const View& self, const View& mat, const View& ve
   parallel_gemm(result.dtype, c, matrix_of(mat), column(vec), alpha, beta, transposed(d));
 }
 
+namespace {
+
+// The product of a row and a column of one length.
+void dot_of(DType dtype, void* to, const Matrix& a, const Matrix& b) {
+  if (!is_complex(dtype) || a.col_stride != 1 || b.row_stride != 1)
+    return gemm(dtype, {to, 1, 1, 1, 1}, a, b);
+  with_dtype<ComplexTypes>(dtype, [&]<class C>(C) {
+    using R = typename C::value_type;
+    const PartSums<R> s =
+        multiply_parts(static_cast<const R*>(a.data), static_cast<const R*>(b.data), a.cols);
+    *static_cast<C*>(to) = {s.real_real - s.imaginary_imaginary,
+                            s.real_imaginary + s.imaginary_real};
+  });
+}
+
+}  // namespace
+
 // Blocks of fixed length keep the rounding error small and the bits independent of the number of
 // threads.
 void dot(const View& result, const View& self, const View& tensor) {
@@ -133,7 +152,7 @@ void dot(const View& result, const View& self, const View& tensor) {
   const Matrix a = row(self), b = column(tensor);
   // Half types would round each block's sum: their products are added in f32 in one go.
   if (blocks <= 1 || is_reduced_floating(result.dtype))
-    return gemm(result.dtype, {result.data, 1, 1, 1, 1}, a, b);
+    return dot_of(result.dtype, result.data, a, b);
   const Scratch<char> partial(blocks * size);
   parallel_for(0, blocks, 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; i++) {
@@ -142,7 +161,7 @@ void dot(const View& result, const View& self, const View& tensor) {
       Matrix x = offset(a, result.dtype, start * a.col_stride),
              y = offset(b, result.dtype, start * b.row_stride);
       x.cols = y.rows = length;
-      gemm(result.dtype, {partial.data() + i * size, 1, 1, 1, 1}, x, y);
+      dot_of(result.dtype, partial.data() + i * size, x, y);
     }
   });
   sum_elements(result.dtype, result.data, partial.data(), blocks);

@@ -102,14 +102,15 @@ bool has_reciprocal(T x) {
   return size_of(x) >= std::numeric_limits<Real<T>>::min();
 }
 
-// x = x / divisor, n elements of a vector or, where that has none, by hand.
-template <class T>
+// x = x / divisor, n elements of a vector or, where that has none, by hand; with kSlack up to
+// kLanes - 1 more, where storing a part of a vector would take much longer.
+template <bool kSlack = false, class T>
 TD_FN void divide(T* x, int64_t n, T divisor) {
   int64_t i = 0;
   if constexpr (kLanes < T >> 0) {
     if (has_reciprocal(divisor)) {
       const Factor<T> factor(T(1) / divisor);
-      for (; i + kLanes<T> <= n; i += kLanes<T>)
+      for (; i + (kSlack ? 1 : kLanes<T>) <= n; i += kLanes<T>)
         store(parts(x + i), factor.times(load(parts(x + i))));
       if (i < n) store_first(x + i, factor.times(load_first(x + i, n - i)), n - i);
       return;
@@ -118,13 +119,14 @@ TD_FN void divide(T* x, int64_t n, T divisor) {
   for (; i < n; i++) x[i] /= divisor;
 }
 
-// One row of a substitution for kVectors vectors of columns, or for the first `lanes` columns: less
-// its multiples of the rows [begin, end) of b.
-template <int kVectors, class T>
+// One row of a substitution for kWhole vectors of columns, or for the first `lanes` columns where
+// that is 0: less its multiples of the rows [begin, end) of b.
+template <int kWhole, class T>
 TD_FN void substitute(const TriangleBlock<T>& t, T* b, int64_t i, int64_t begin, int64_t end,
                       int64_t lanes) {
+  constexpr int kVectors = std::max(1, kWhole);
   const auto read = [&](const T* p, int v) {
-    return kVectors > 1 ? load(parts(p + v * kLanes<T>)) : load_first(p, lanes);
+    return kWhole > 0 ? load(parts(p + v * kLanes<T>)) : load_first(p, lanes);
   };
   const T* const line = t.a + i * t.row;
   T* const row = b + i * t.b_row;
@@ -144,22 +146,22 @@ TD_FN void substitute(const TriangleBlock<T>& t, T* b, int64_t i, int64_t begin,
   }
 #pragma GCC unroll 8
   for (int v = 0; v < kVectors; v++) {
-    if (kVectors > 1)
+    if (kWhole > 0)
       store(parts(row + v * kLanes<T>), sums[v]);
     else
       store_first(row, sums[v], lanes);
   }
   if (!t.unit && !has_reciprocal(line[i * t.column]))
-    divide(row, kVectors > 1 ? kVectors * kLanes<T> : lanes, line[i * t.column]);
+    divide(row, kWhole > 0 ? kWhole * kLanes<T> : lanes, line[i * t.column]);
 }
 
-template <int kVectors, class T>
+template <int kWhole, class T>
 TD_FN void solve_columns(const TriangleBlock<T>& t, T* b, int64_t lanes) {
   for (int64_t step = 0; step < t.n; step++) {
     const int64_t i = t.upper ? t.n - 1 - step : step;
     const int64_t begin = t.upper ? i + 1 : 0, end = t.upper ? t.n : i;
     if constexpr (kLanes < T >> 0) {
-      substitute<kVectors>(t, b, i, begin, end, lanes);
+      substitute<kWhole>(t, b, i, begin, end, lanes);
     } else {
       T& x = b[i * t.b_row];
       for (int64_t j = begin; j < end; j++)
@@ -177,8 +179,9 @@ void solve_block_of(const TriangleBlock<T>& t) {
     solve_columns<8>(t, t.b + at, 0);
   for (; kLanes < T >> 0 && at + 2 * kStep <= t.columns; at += 2 * kStep)
     solve_columns<2>(t, t.b + at, 0);
+  for (; kLanes < T >> 0 && at + kStep <= t.columns; at += kStep) solve_columns<1>(t, t.b + at, 0);
   for (; at < t.columns; at += kStep)
-    solve_columns<1>(t, t.b + at, std::min(kStep, t.columns - at));
+    solve_columns<0>(t, t.b + at, std::min(kStep, t.columns - at));
 }
 
 constexpr int64_t kShort = 8;  // elements, for which vectors do not pay
@@ -206,7 +209,8 @@ TD_FN int64_t index_of_largest(const T* x, int64_t n) {
   return i < n ? i : 0;
 }
 
-// n elements of kColumns columns of `to`, `ld` apart: less the column `x` times their factors.
+// n elements, and slack, of kColumns columns of `to`, `ld` apart: less the column `x` times their
+// factors.
 template <int kColumns, class T>
 TD_FN void subtract_multiples(T* to, int64_t ld, const T* x, int64_t n, const T* factors) {
   if constexpr (kLanes<T> == 0) {
@@ -216,21 +220,13 @@ TD_FN void subtract_multiples(T* to, int64_t ld, const T* x, int64_t n, const T*
     const auto minus = [&](int c) { return Factor<T>(-factors[c * ld]); };
     const Factor<T> factor[] = {minus(0), minus(kColumns > 1), minus(kColumns > 1 ? 2 : 0),
                                 minus(kColumns > 1 ? 3 : 0)};
-    int64_t i = 0;
-    for (; i + kLanes<T> <= n; i += kLanes<T>) {
+    for (int64_t i = 0; i < n; i += kLanes<T>) {
       const V<T> v = load(parts(x + i));
 #pragma GCC unroll 4
       for (int c = 0; c < kColumns; c++) {
         Real<T>* const p = parts(to + c * ld + i);
         store(p, factor[c].times_plus(v, load(p)));
       }
-    }
-    if (i == n) return;
-    const V<T> v = load_first(x + i, n - i);
-#pragma GCC unroll 4
-    for (int c = 0; c < kColumns; c++) {
-      T* const p = to + c * ld + i;
-      store_first(p, factor[c].times_plus(v, load_first(p, n - i)), n - i);
     }
   }
 }
@@ -248,7 +244,7 @@ int factor_columns_of(T* a, int64_t ld, int64_t rows, int64_t columns, int* pivo
     }
     for (int64_t c = 0; p != j && c < columns; c++) std::swap(a[c * ld + j], a[c * ld + p]);
     const int64_t below = rows - j - 1;
-    divide(diagonal + 1, below, *diagonal);
+    divide<true>(diagonal + 1, below, *diagonal);
     int64_t c = j + 1;
     for (; c + 4 <= columns; c += 4)
       subtract_multiples<4>(a + c * ld + j + 1, ld, diagonal + 1, below, a + c * ld + j);
@@ -258,10 +254,30 @@ int factor_columns_of(T* a, int64_t ld, int64_t rows, int64_t columns, int* pivo
   return info;
 }
 
+template <class T>
+int factor_positive_of(T* a, int64_t ld, int64_t n) {
+  for (int64_t j = 0; j < n; j++) {
+    T* const diagonal = a + j * ld + j;
+    if (!(*diagonal > 0)) return static_cast<int>(j) + 1;
+    *diagonal = std::sqrt(*diagonal);
+    const int64_t below = n - j - 1;
+    divide<true>(diagonal + 1, below, *diagonal);
+    for (int64_t c = j + 1; c < n; c++)
+      subtract_multiples<1>(a + c * ld + c, ld, a + j * ld + c, n - c, a + j * ld + c);
+  }
+  return 0;
+}
+
 }  // namespace
 
 template <class T>
-constexpr LuBlocks<T> kBlocks{solve_block_of<T>, factor_columns_of<T>};
+constexpr auto factor_positive() -> decltype(LuBlocks<T>::factor_positive) {
+  if constexpr (kComplex<T>) return nullptr;
+  if constexpr (!kComplex<T>) return factor_positive_of<T>;
+}
+template <class T>
+constexpr LuBlocks<T> kBlocks{solve_block_of<T>, factor_columns_of<T>, factor_positive<T>(),
+                              std::max<int64_t>(1, kLanes<T>) - 1};
 const LuBlocks<float>* blocks_f32() { return &kBlocks<float>; }
 const LuBlocks<double>* blocks_f64() { return &kBlocks<double>; }
 const LuBlocks<std::complex<float>>* blocks_c64() { return &kBlocks<std::complex<float>>; }

@@ -26,8 +26,14 @@ struct LuBlocks {
   void (*solve)(const TriangleBlock<T>& t);
   // L and U of P^T A in the place of a column-major matrix, without blocks. Row j was exchanged
   // with row pivots[j] >= j, the first of those whose element is largest (of complex ones |re| +
-  // |im|). Returns the first column, from 1, whose pivot is 0; else 0.
+  // |im|). Returns the first column, from 1, whose pivot is 0; else 0. Behind each column there are
+  // `slack` numbers that may be overwritten.
   int (*factor_columns)(T* a, int64_t ld, int64_t rows, int64_t columns, int* pivots);
+  // L of A = L L^T, of real numbers, in the place of the lower triangle of a column-major matrix,
+  // whose columns have slack. Returns the first column, from 1, whose pivot is not positive; else
+  // 0.
+  int (*factor_positive)(T* a, int64_t ld, int64_t n);
+  int64_t slack;
 };
 
 // For the widest instruction set of this machine; T is real or complex.

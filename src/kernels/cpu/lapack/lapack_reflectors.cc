@@ -5,34 +5,6 @@
 namespace taeda::cpu {
 namespace {
 
-// other <- Q other, other Q, Q^H other or other Q^H.
-template <class T>
-struct Multiply {
-  using F = void(const char*, const char*, const int*, const int*, const int*, const T*, const int*,
-                 const T*, T*, const int*, T*, const int*, int*, StringLength, StringLength);
-  F* const routine = lapack_for<T, F>(kComplexLapack<T> ? "unmqr" : "ormqr");
-  const char side, adjoint;
-
-  Multiply(bool left, bool transpose)
-      : side(left ? 'L' : 'R'),
-        adjoint(!transpose          ? 'N'
-                : kComplexLapack<T> ? 'C'
-                                    : 'T') {}
-  void operator()(const ColumnMajor<T>& reflectors, const Scratch<T>& tau, int count,
-                  const ColumnMajor<T>& other, int columns) const {
-    const int rows = static_cast<int>(other.numel() / columns);
-    lapack_call_with_workspace<T>(
-        {4.0 * rows * columns * count, reflectors.numel() + other.numel()},
-        [=, f = routine, side = side, adjoint = adjoint, lda = reflectors.rows(),
-         ldc = other.rows()](T* work, int length) {
-          int info = 0;
-          f(&side, &adjoint, &rows, &columns, &count, reflectors.data(), &lda, tau.data(),
-            other.data(), &ldc, work, &length, &info, 1, 1);
-          return info;
-        });
-  }
-};
-
 template <class T>
 Scratch<T> loaded(const T* tau, int64_t count) {
   const Scratch<T> copy(count);
@@ -78,7 +50,7 @@ void lapack_householder_product(const View& q, const View& input, const View& ta
 void lapack_ormqr(const View& result, const View& self, const View& tau, const View& other,
                   bool left, bool transpose) {
   for_lapack_type(result, [&]<class T>(T) {
-    const Multiply<T> multiply(left, transpose);
+    const MultiplyQ<T> multiply(left, transpose);
     const Matrices m(self), c(other);
     const int k = static_cast<int>(tau.sizes[tau.sizes.size() - 1]);
     over_batch(c.count, std::max(c.rows, c.columns), [&](int64_t i) {

@@ -4,50 +4,18 @@
 
 #include "kernels/cpu/lapack/lapack.h"
 #include "kernels/cpu/lapack/lu.h"
+#include "kernels/cpu/lapack/rows.h"
 
 namespace taeda::cpu {
 
 namespace {
 
-// Matrices row by row, one after the other, for what solves systems.
-template <class T>
-class Rows {
- public:
-  Rows(int64_t rows, int64_t columns)
-      : rows_(rows), columns_(columns), stride_(padded<T>(columns)), data_(rows * stride_) {}
-  Strided<T> strided() const { return {data_.data(), stride_, 1}; }
-  T* row(int64_t i) const { return data_.data() + i * stride_; }
-
-  void load(const Matrices& m, const View& batch, int64_t i) const {
-    const T* const from = batch.as<T>() + i * m.each;
-    if (m.by_columns) return transpose_lines(data_.data(), stride_, from, rows_, columns_, rows_);
-    for (int64_t r = 0; r < rows_; r++) std::copy_n(from + r * columns_, columns_, row(r));
-  }
-  void set_identity() const {
-    std::fill_n(data_.data(), rows_ * stride_, T(0));
-    for (int64_t r = 0; r < rows_; r++) row(r)[r] = T(1);
-  }
-  // The exchanges of a factorization, of rows.
-  void exchange(const int* pivots) const {
-    for (int64_t r = 0; r < rows_; r++)
-      if (pivots[r] != r) std::swap_ranges(row(r), row(r) + columns_, row(pivots[r]));
-  }
-  void store_columns(T* to) const {
-    transpose_lines(to, rows_, data_.data(), stride_, rows_, columns_);
-  }
-
- private:
-  const int64_t rows_, columns_, stride_;
-  const Scratch<T> data_;
-};
-
 // X with L U X = B in the place of B. Singular factors divide by zero: infinities and NaN, as in
 // PyTorch, which what is derived from them cannot hide.
 template <class T>
-void solve_factored(const Strided<const T>& factors, int64_t n, const Strided<T>& b,
-                    int64_t columns) {
-  solve_triangle({false, true}, n, factors, b, columns);
-  solve_triangle({true, false}, n, factors, b, columns);
+void solve_factored(const Strided<const T>& factors, int64_t n, const Rows<T>& b) {
+  solve_triangle({false, true}, n, factors, b.strided(), b.whole_columns());
+  solve_triangle({true, false}, n, factors, b.strided(), b.whole_columns());
 }
 
 // Up to this size an inverse is the solution for the identity's columns, as in PyTorch: halves,
@@ -75,7 +43,7 @@ void invert_factored(const Lu<T>& lu, int64_t n, const Rows<T>& x, T* out) {
   x.set_identity();
   if (n <= kSmallInverse) {
     x.exchange(lu.pivots());
-    solve_factored(lu.factors(), n, x.strided(), n);
+    solve_factored(lu.factors(), n, x);
     return x.store_columns(out);
   }
   invert_unit_lower(n, lu.factors(), x.strided());
@@ -109,20 +77,25 @@ void lapack_lu(const View& lu, const View& pivots, const View& info, const View&
   });
 }
 
-// The diagonal of U, and P.
-void lapack_lu_diagonal(const View& diagonal, const View& pivots, const View& a) {
+// The diagonal of U, and -1 where the rows were exchanged an odd number of times, else 1.
+void lapack_lu_diagonal(const View& diagonal, const View& parity, const View& a) {
   for_lapack_type(a, [&]<class T>(T) {
     const Matrices m(a);
     const int n = m.rows;
-    if (n == 0) return;
+    if (n == 0) {
+      std::fill_n(parity.as<T>(), m.count, T(1));
+      return;
+    }
     over_batch_chunks(m.count, n, [&](const auto& each) {
       Lu<T> lu(n, n);
       each([&](int64_t i) {
         lu.factor(a.as<T>() + i * m.each, m.by_columns);
+        bool odd = false;
         for (int64_t j = 0; j < n; j++) {
           diagonal.as<T>()[i * n + j] = *lu.factors().at(j, j);
-          pivots.as<int>()[i * n + j] = lu.pivots()[j] + 1;
+          odd ^= lu.pivots()[j] != j;
         }
+        parity.as<T>()[i] = T(static_cast<Real<T>>(odd ? -1 : 1));
       });
     });
   });
@@ -157,7 +130,7 @@ void lapack_solve(const View& out, const View& info, const View& a, const View& 
         info.as<int>()[i] = lu.factor(a.as<T>() + i * m.each, m.by_columns);
         x.load(right, b, i);
         x.exchange(lu.pivots());
-        solve_factored(lu.factors(), m.rows, x.strided(), right.columns);
+        solve_factored(lu.factors(), m.rows, x);
         x.store_columns(out.as<T>() + i * right.each);
       });
     });
@@ -183,7 +156,7 @@ void lapack_solve_triangular(const View& out, const View& a, const View& b, bool
                                 Strided<T>{x, right.rows, 1}, right.rows);
         }
         rows.load(right, b, i);
-        solve_triangle({upper, unitriangular}, m.rows, at, rows.strided(), right.columns);
+        solve_triangle({upper, unitriangular}, m.rows, at, rows.strided(), rows.whole_columns());
         rows.store_columns(x);
       });
     });
@@ -198,12 +171,46 @@ int first_nan_pivot(const T* factor, int64_t n) {
   return 0;
 }
 
+namespace {
+
+// Up to so many rows a call of LAPACK takes longer than the arithmetic of real numbers.
+constexpr int kSmallPositive = 32;
+
+// One such matrix: L of the lower triangle or U^T of the upper one, column by column in `columns`,
+// which lie `stride` apart; `out` is column-major.
+template <class T>
+int small_cholesky(T* out, const T* a, const Matrices& m, bool upper, T* columns, int64_t stride) {
+  const int64_t n = m.rows;
+  const bool by_rows = upper == m.by_columns;  // what becomes a column
+  for (int64_t j = 0; j < n; j++)
+    for (int64_t i = j; i < n; i++) columns[j * stride + i] = by_rows ? a[i * n + j] : a[j * n + i];
+  const int status = lu_blocks<T>().factor_positive(columns, stride, n);
+  for (int64_t j = 0; j < n; j++)
+    for (int64_t i = 0; i < n; i++)
+      out[upper ? i * n + j : j * n + i] = i < j ? T() : columns[j * stride + i];
+  return status;
+}
+
+}  // namespace
+
 // L L^H = A, or U^H U = A where `upper`; only that triangle of A is read.
 void lapack_cholesky(const View& out, const View& info, const View& a, bool upper) {
   for_lapack_type(a, [&]<class T>(T) {
+    const Matrices m(a);
+    if constexpr (!kComplexLapack<T>) {
+      if (m.rows <= kSmallPositive)
+        return over_batch_chunks(m.count, m.rows, [&](const auto& each) {
+          const int64_t stride = m.rows + lu_blocks<T>().slack;
+          const Scratch<T> columns(m.rows * stride);
+          std::fill_n(columns.data(), m.rows * stride, T());
+          each([&](int64_t i) {
+            info.as<int>()[i] = small_cholesky(out.as<T>() + i * m.each, a.as<T>() + i * m.each, m,
+                                               upper, columns.data(), stride);
+          });
+        });
+    }
     using F = void(const char*, const int*, T*, const int*, int*, StringLength);
     static auto* const potrf = lapack_for<T, F>("potrf");
-    const Matrices m(a);
     over_batch(m.count, m.rows, [&](int64_t i) {
       info.as<int>()[i] = 0;
       if (m.each == 0) return;

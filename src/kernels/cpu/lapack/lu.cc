@@ -34,10 +34,13 @@ template <class T>
 Lu<T>::Lu(int64_t rows, int64_t columns)
     : rows_(rows),
       columns_(columns),
-      stride_(columns <= kFewColumns ? rows : padded<T>(columns)),
-      a_(columns <= kFewColumns ? rows * columns : rows * stride_),
-      panel_(columns <= kFewColumns ? 0 : padded<T>(rows) * kPanelColumns),
-      pivots_(std::min(rows, columns)) {}
+      stride_(columns <= kFewColumns ? rows + lu_blocks<T>().slack : padded<T>(columns)),
+      panel_stride_(padded<T>(rows + lu_blocks<T>().slack)),
+      a_(columns <= kFewColumns ? columns * stride_ : rows * stride_),
+      panel_(columns <= kFewColumns ? 0 : panel_stride_ * kPanelColumns),
+      pivots_(std::min(rows, columns)) {
+  if (columns <= kFewColumns) std::fill_n(a_.data(), columns * stride_, T());
+}
 
 template <class T>
 int Lu<T>::factor(const T* a, bool by_columns) {
@@ -59,10 +62,9 @@ int Lu<T>::factor(const T* a, bool by_columns) {
 
 template <class T>
 void Lu<T>::store(T* to) const {
-  if (columns_ <= kFewColumns)
-    std::copy_n(a_.data(), rows_ * columns_, to);
-  else
-    transpose_lines(to, rows_, a_.data(), stride_, rows_, columns_);
+  if (columns_ > kFewColumns)
+    return transpose_lines(to, rows_, a_.data(), stride_, rows_, columns_);
+  for (int64_t j = 0; j < columns_; j++) std::copy_n(&a_[j * stride_], rows_, to + j * rows_);
 }
 
 // Columns first to first + count, from row `first` on. What is left of them is factored, what is
@@ -86,7 +88,7 @@ int Lu<T>::factor_from(int64_t first, int64_t count) {
 
 template <class T>
 int Lu<T>::factor_panel(int64_t first, int64_t count) {
-  const int64_t rows = rows_ - first, length = padded<T>(rows);
+  const int64_t rows = rows_ - first, length = panel_stride_;
   T* const corner = &a_[first * stride_ + first];
   int* const pivots = &pivots_[first];
   transpose_lines(panel_.data(), length, corner, stride_, rows, count);

@@ -41,7 +41,7 @@ class Lu {
  private:
   int factor_from(int64_t first, int64_t count);
   int factor_panel(int64_t first, int64_t count);
-  const int64_t rows_, columns_, stride_;
+  const int64_t rows_, columns_, stride_, panel_stride_;
   const Scratch<T> a_, panel_;
   const Scratch<int> pivots_;
 };

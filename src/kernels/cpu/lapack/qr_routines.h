@@ -58,4 +58,32 @@ struct QrRoutines {
   }
 };
 
+// other <- Q other, other Q, Q^H other or other Q^H.
+template <class T>
+struct MultiplyQ {
+  using F = void(const char*, const char*, const int*, const int*, const int*, const T*, const int*,
+                 const T*, T*, const int*, T*, const int*, int*, StringLength, StringLength);
+  F* const routine = lapack_for<T, F>(kComplexLapack<T> ? "unmqr" : "ormqr");
+  const char side, adjoint;
+
+  MultiplyQ(bool left, bool transpose)
+      : side(left ? 'L' : 'R'),
+        adjoint(!transpose          ? 'N'
+                : kComplexLapack<T> ? 'C'
+                                    : 'T') {}
+  void operator()(const ColumnMajor<T>& reflectors, const Scratch<T>& tau, int count,
+                  const ColumnMajor<T>& other, int columns) const {
+    const int rows = static_cast<int>(other.numel() / columns);
+    lapack_call_with_workspace<T>(
+        {4.0 * rows * columns * count, reflectors.numel() + other.numel()},
+        [=, f = routine, side = side, adjoint = adjoint, lda = reflectors.rows(),
+         ldc = other.rows()](T* work, int length) {
+          int info = 0;
+          f(&side, &adjoint, &rows, &columns, &count, reflectors.data(), &lda, tau.data(),
+            other.data(), &ldc, work, &length, &info, 1, 1);
+          return info;
+        });
+  }
+};
+
 }  // namespace taeda::cpu

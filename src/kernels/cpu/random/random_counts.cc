@@ -83,8 +83,9 @@ double binomial_by_rejection(double n, double p, Mt19937& generator) {
 // Adds up the waiting times between successes until the trials are over.
 double binomial_by_counting(double n, double p, Mt19937& generator) {
   double trials = 0, k = 0;
+  const double failing = std::log1p(-p);
   while (true) {
-    trials += std::ceil(std::log(generator.uniform()) / std::log1p(-p));
+    trials += std::ceil(std::log(generator.uniform()) / failing);
     if (trials > n) return k;
     k++;
   }

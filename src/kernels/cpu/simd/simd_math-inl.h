@@ -40,6 +40,25 @@ TD_FN Vec<T> paired_polynomial(Vec<T> x, Vec<T> z, double c0, double c1, C... re
     return fma(paired_polynomial(x, z, rest...), z, polynomial(x, c0, c1));
 }
 
+// The same for long ones, all but the last step in four sums of every fourth power: what waits for
+// each other is that much shorter.
+template <class T, class... C>
+TD_FN Vec<T> long_polynomial(Vec<T> x, double c0, C... c) {
+  constexpr size_t n = sizeof...(C);
+  const double terms[n] = {c...};
+  const Vec<T> z = x * x, w = z * z;
+  Vec<T> sums[4];
+#pragma GCC unroll 4
+  for (size_t k = 0; k < 4; k++) {
+    const size_t last = (n - 1 - k) / 4 * 4 + k;
+    sums[k] = Vec<T>(terms[last]);
+#pragma GCC unroll 16
+    for (size_t i = last; i >= 4; i -= 4) sums[k] = fma(sums[k], w, Vec<T>(terms[i - 4]));
+  }
+  const Vec<T> sum = fma(fma(sums[3], x, sums[2]), z, fma(sums[1], x, sums[0]));
+  return fma(sum, x, Vec<T>(c0));
+}
+
 // Adding this to a number of modest size rounds it to an integer, which then stands in the lowest
 // bits.
 template <class T>
@@ -446,14 +465,14 @@ TD_FN Vec<T> erfc_polynomial(Vec<T> t) {
                       0.00257884536053820012, 0.00199637573950349801, -0.000795749233396886246,
                       -0.000276390255573552025);
   } else {
-    return polynomial(t, -0.135621106124580675, -0.0475622943534467093, 0.129645158702704428,
-                      -0.119273663415511788, 0.0683080273458418527, -0.0237705149145542663,
-                      0.00252939178766909222, 0.00188869031508911369, -0.000779832032546475077,
-                      -0.000105159507120881833, 0.000125098122243763878, 4.94820186655647948e-6,
-                      -0.0000200965299535030067, -7.27688696615789994e-7, 3.46377989167188057e-6,
-                      3.49088667855040958e-7, -6.04718003444415402e-7, -1.31133221697872456e-7,
-                      9.16516352984537837e-8, 3.28706816336942874e-8, -8.4340016556519746e-9,
-                      -4.18258251449267221e-9);
+    return long_polynomial(t, -0.135621106124580675, -0.0475622943534467093, 0.129645158702704428,
+                           -0.119273663415511788, 0.0683080273458418527, -0.0237705149145542663,
+                           0.00252939178766909222, 0.00188869031508911369, -0.000779832032546475077,
+                           -0.000105159507120881833, 0.000125098122243763878,
+                           4.94820186655647948e-6, -0.0000200965299535030067,
+                           -7.27688696615789994e-7, 3.46377989167188057e-6, 3.49088667855040958e-7,
+                           -6.04718003444415402e-7, -1.31133221697872456e-7, 9.16516352984537837e-8,
+                           3.28706816336942874e-8, -8.4340016556519746e-9, -4.18258251449267221e-9);
   }
 }
 
