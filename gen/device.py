@@ -100,9 +100,9 @@ def _kernel_body(op: Op, table: Table) -> list[str]:
 
 def _view(a: Argument, op: Op, result: str) -> str:
     """What the kernel gets for an argument."""
-    makers = {"matrix_input": op.matrices, "dense_input": op.contiguous, "ordered_input": op.ordered}
-    given = f"{a.name}, {result}" if a.name in op.ordered else a.name
-    made = next((f"{m}({given})" for m, names in makers.items() if a.name in names), given)
+    makers = {"matrix_input": op.matrices, "dense_input": op.contiguous}
+    made = next((f"{m}({a.name})" for m, names in makers.items() if a.name in names), a.name)
+    made = f"ordered_input({a.name}, {result})" if a.name in op.ordered else made
     return f"view_of({made})" if a.is_tensor else a.name
 
 

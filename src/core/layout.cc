@@ -181,8 +181,9 @@ DimVector elementwise_strides(IntSpan sizes, Span<const DimVector> operands) {
 
 DimVector preserved_strides(IntSpan sizes, IntSpan strides) {
   DimVector own(strides);
-  return is_dense_layout(sizes, strides) ? own
-                                         : elementwise_strides(sizes, Span<const DimVector>(&own, 1));
+  return is_dense_layout(sizes, strides)
+             ? own
+             : elementwise_strides(sizes, Span<const DimVector>(&own, 1));
 }
 
 DimVector broadcast_shapes(IntSpan a, IntSpan b) {

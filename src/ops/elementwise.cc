@@ -20,7 +20,8 @@ DimVector common_layout(IntSpan sizes, Layouts strides) {
   if (all([&](const DimVector& s) { return is_contiguous_layout(sizes, s); }))
     return contiguous_strides(sizes);
   // Of four dimensions only, as PyTorch has it.
-  if (sizes.size() == 4 && all([&](const DimVector& s) { return is_channels_last_layout(sizes, s); }))
+  if (sizes.size() == 4 &&
+      all([&](const DimVector& s) { return is_channels_last_layout(sizes, s); }))
     return channels_last_strides(sizes);
   const bool equal = all([&](const DimVector& s) { return s == strides[0]; });
   return equal && is_dense_layout(sizes, strides[0]) ? strides[0] : DimVector();

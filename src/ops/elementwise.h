@@ -7,7 +7,8 @@ namespace taeda {
 
 // Strides of a fresh result of `sizes`, computed from at most 6 inputs that are broadcast to them:
 // those of inputs that are all laid out alike, else the order of core/element_order.h. On the CPU
-// PyTorch first converts the inputs, but for masks, to one dtype, by which expanded ones become dense.
+// PyTorch first converts the inputs, but for masks, to one dtype, by which expanded ones become
+// dense.
 struct Converted {
   DType dtype;
   bool masks = false;  // bools are masks

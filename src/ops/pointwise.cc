@@ -87,8 +87,8 @@ void repeat_element(const Tensor& t, DType dtype, void* out) {
   });
 }
 
-// Whether dimensions of size 1 have row-major strides as well, without which a result is laid out in
-// an order of its own beside a number.
+// Whether dimensions of size 1 have row-major strides as well, without which a result is laid out
+// in an order of its own beside a number.
 bool has_usual_strides(const TensorImpl& t) {
   int64_t stride = 1;
   for (size_t i = t.sizes.size(); i-- > 0; stride *= t.sizes[i])
@@ -143,12 +143,12 @@ bool run_directly(DenseFn fn, DType compute, DType result, const Tensor& into,
   return true;
 }
 
-// Whether the result is row-major whatever the inputs are: the operator's layout, or that of a real
-// result of complex numbers, for which PyTorch takes the parts of complex results.
+// Whether the result is row-major whatever the inputs' layouts are.
 bool is_row_major(const Info& info, Span<const Tensor* const> inputs) {
-  return info.layout == Layout::kRowMajor ||
-         (info.layout == Layout::kRowMajorOfNumber && inputs[0]->impl()->wrapped_number) ||
-         (info.promote == Promote::kReal && inputs[0]->is_complex());
+  const Tensor& first = *inputs[0];
+  const bool number =
+      first.impl()->wrapped_number || (info.promote == Promote::kReal && first.is_complex());
+  return info.layout == Layout::kRowMajor || (info.layout == Layout::kRowMajorOfNumber && number);
 }
 
 // Strides of a fresh result for inputs that are promoted to `common`.

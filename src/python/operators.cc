@@ -125,9 +125,9 @@ PyObject* call_reflected(Op op, PyObject* number, PyObject* tensor) {
   TD_PYTHON_CATCH(nullptr)
 }
 
-// `array / tensor` alone of the arithmetic gives a tensor, as in PyTorch: the array is multiplied by
-// the reciprocal. So are numbers divided by complex tensors, which differs from a quotient where the
-// divisor is 0 or infinite.
+// `array / tensor` alone of the arithmetic gives a tensor, as in PyTorch: the array is multiplied
+// by the reciprocal. So are numbers divided by complex tensors, which differs from a quotient where
+// the divisor is 0 or infinite.
 PyObject* by_reciprocal(PyObject* a, PyObject* tensor) {
   static const Binding reciprocal = find_binding("reciprocal");
   const PyRef inverse = PyRef::adopt(reciprocal(tensor, nullptr, 0, nullptr));

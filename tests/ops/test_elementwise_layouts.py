@@ -1,7 +1,8 @@
 """Strides of elementwise results for operands whose memory lies in all kinds of orders: PyTorch's.
 
-Each operator of `ops/pointwise` that PyTorch has, with tensors alone, on operands drawn by a seed: dense,
-permuted, sliced, channels last, expanded, of fewer dimensions, of size 1, without dimensions.
+Each operator of `ops/pointwise` that PyTorch has, on operands drawn by a seed: dense, permuted,
+sliced, channels last, expanded, of fewer dimensions, of size 1, without dimensions; of one dtype
+and of mixed ones.
 """
 
 from __future__ import annotations
@@ -20,12 +21,26 @@ import taeda
 
 torch = pytest.importorskip("torch")
 
-DRAWS = 24
-SHAPES = [(3, 4), (4, 1), (2, 3, 4), (1, 3, 1), (2, 1, 3, 2), (2, 3, 2, 4), (2, 3, 1, 1), (1, 2, 1, 2, 3)]
+DRAWS = 12
+SHAPES = [
+    (3, 4),
+    (4, 1),
+    (2, 3, 4),
+    (1, 3, 1),
+    (2, 1, 3, 2),
+    (2, 3, 2, 4),
+    (2, 3, 1, 1),
+    (1, 2, 1, 2, 3),
+]
 # Positional arguments behind the tensors that have no default.
-MORE = {"threshold": (0.5, 2), "masked_fill_Scalar": (1,), "polygamma": (1,), "mvlgamma": (1,), "round_decimals": (1,)}
-# PyTorch composes these of other operators than taeda, by which its strides differ.
-COMPOSED: set[str] = set()
+MORE = {"threshold": (0.5, 2), "masked_fill_Scalar": (1,), "mvlgamma": (1,), "clamp": (0,)}
+SKIPPED = {
+    "ldexp",  # 2 ** other lies row-major, in PyTorch's composite alone as `other`
+    "prelu",  # a weight for each channel
+    "masked_fill_Tensor",  # the value has no dimensions
+}
+# Whose tensors have one dtype.
+ALIKE = {"complex", "polar", "lerp", "frexp", "heaviside", "isclose"}
 
 
 def found(lib: Any, op: Op) -> Any:
@@ -40,14 +55,14 @@ def found(lib: Any, op: Op) -> Any:
 OPS = [
     op
     for op in load(Path(__file__).parents[2] / "ops")
-    if op.family == "pointwise" and found(torch, op) and op.ident not in COMPOSED
+    if op.family == "pointwise" and found(torch, op) and op.ident not in SKIPPED
     if op.ident in MORE or all(a.is_tensor or a.default is not None for a in op.sig.args)
 ]
 
 
-def layouts(draw: random.Random, lib_shape: tuple[int, ...]) -> dict[str, Any]:
-    """One operand: its sizes, the steps by which it is made, the same for both libraries."""
-    shape, ndim = list(lib_shape), len(lib_shape)
+def layout(draw: random.Random, sizes: tuple[int, ...]) -> dict[str, Any]:
+    """How an operand is made, in either library."""
+    shape, ndim = list(sizes), len(sizes)
     kind = draw.choice("dense permuted permuted sliced last expanded fewer ones number".split())
     order = draw.sample(range(ndim), ndim)
     if kind == "fewer":
@@ -86,10 +101,11 @@ def dtypes_of(op: Op, draw: random.Random) -> list[str]:
         return ["float64", "bool", "float64"]
     if op.ident.startswith("where"):
         return ["bool", "float64", "float64"]
-    few = {"complex", "polar", "lerp", "frexp"}
+    if op.types == "floating" or op.ident in ALIKE:
+        return ["float64"] * 3
     first = draw.choice(["float64", "float64", "complex128", "int32"])
     rest = [draw.choice(["float64", "float64", "float32"]) for _ in range(2)]
-    return ["float64"] * 3 if op.ident in few else [first, *rest]
+    return [first, *rest]
 
 
 def results(lib: Any, op: Op, hows: list[dict[str, Any]], dtypes: list[str]) -> Any:
@@ -98,7 +114,12 @@ def results(lib: Any, op: Op, hows: list[dict[str, Any]], dtypes: list[str]) -> 
         warnings.simplefilter("ignore")
         made = found(lib, op)(*operands, *MORE.get(op.ident, ()))
     made = made if isinstance(made, (tuple, list)) else [made]
-    return [(tuple(one.shape), one.stride()) for one in made], [t.stride() for t in operands]
+    return [(tuple(one.shape), _strides(one)) for one in made], [t.stride() for t in operands]
+
+
+def _strides(t: Any) -> list[int]:
+    """Those of dimensions with more than one element: others say nothing of where elements lie."""
+    return [stride for size, stride in zip(t.shape, t.stride(), strict=True) if size > 1]
 
 
 @pytest.mark.parametrize("op", OPS, ids=lambda op: op.ident)
@@ -107,7 +128,7 @@ def test_results_are_laid_out_as_pytorchs(op: Op) -> None:
     compared = 0
     for _ in range(DRAWS):
         shape = draw.choice(SHAPES)
-        hows = [layouts(draw, shape) for _ in op.sig.tensor_args]
+        hows = [layout(draw, shape) for _ in op.sig.tensor_args]
         dtypes = dtypes_of(op, draw)
         try:
             theirs, strides = results(torch, op, hows, dtypes)
@@ -116,4 +137,4 @@ def test_results_are_laid_out_as_pytorchs(op: Op) -> None:
         ours, _ = results(taeda, op, hows, dtypes)
         assert ours == theirs, (hows, dtypes, strides)
         compared += 1
-    assert compared > DRAWS // 4
+    assert compared > DRAWS // 3

@@ -351,9 +351,9 @@ bool row_before(const void* rows, int64_t a, int64_t b, int64_t width) {
 
 }  // namespace
 
-// NaN compares equal to all numbers, so rows with it have no order: what comes out is what std::sort
-// makes of such comparisons, in PyTorch as here. Where they contradict each other it may look beyond
-// the range: there is the row -1, at which it stops.
+// NaN compares equal to all numbers, so rows with it have no order: what comes out is what
+// std::sort makes of such comparisons, in PyTorch as here. Where they contradict each other it may
+// look beyond the range: there is the row -1, at which it stops.
 void row_order(const View& out, const View& rows) {
   const int64_t n = rows.sizes[0], width = rows.sizes[1];
   std::vector<int64_t> order(static_cast<size_t>(n) + 2, -1);
