@@ -172,12 +172,14 @@ Tensor dense(const Tensor& t, bool last) {
 Tensor dense(const Tensor& t) { return dense(t, channels_last(t)); }
 
 // Whether the result is channels-last. Volumes are on the CPU where PyTorch gives them to oneDNN:
-// single precision, complex numbers as two, of some size.
-bool is_result_channels_last(const Tensor& input, const Tensor& weight, int64_t groups) {
+// single precision, complex numbers as two, of some size, padded by less than a stride.
+bool is_result_channels_last(const Tensor& input, const Tensor& weight, const Geometry& g) {
   if (!channels_last(input) && !channels_last(weight)) return false;
   if (weight.dim() < 5 || !input.device().is_cpu()) return true;
   if (to_real(input.dtype()) != DType::kFloat32) return false;
-  return groups > 1 || (weight.size(-1) > 3 && weight.size(-2) > 3) || input.size(0) > 1 ||
+  for (size_t i = 0; g.transposed && i < g.spatial(); i++)
+    if (g.output_padding[i] >= g.stride[i]) return false;
+  return g.groups > 1 || (weight.size(-1) > 3 && weight.size(-2) > 3) || input.size(0) > 1 ||
          checked_numel(input.sizes().slice(0, 4)) > 20480;
 }
 
@@ -230,7 +232,7 @@ Tensor convolution(const Tensor& input, const Tensor& weight, const Tensor& bias
            "Given {}weight of size {}, expected bias to be 1-dimensional with {} elements, but got "
            "bias of size {} instead",
            transposed ? "transposed=1, " : "", weight.sizes(), sizes[1], bias.sizes());
-  const bool last = is_result_channels_last(input, weight, groups);
+  const bool last = is_result_channels_last(input, weight, g);
   if (widens(input)) {
     const Tensor x = widened(input), w = widened(weight);
     const Tensor wide =

@@ -119,7 +119,7 @@ lib.conj_physical(p)
 lib.conj_physical(p + 1j)
 lib.frexp(p).mantissa
 lib.frexp(p).exponent
-lib.frexp(p[:, ::2]).exponent
+lib.frexp(p[:, :, ::2]).exponent
 lib.polar(p, p)
 lib.polar(p, p.mT.mT[0])
 lib.complex(p, p[0])
@@ -225,6 +225,21 @@ def test_convolutions_of_volumes(name, batch, kernel, groups, last, dtype):
         x, w = (t.contiguous(memory_format=f) for t, f in zip((x, w), formats, strict=True))
         results.append(getattr(lib.nn.functional, name)(x, w, groups=groups).stride())
     assert tuple(results[0]) == tuple(results[1])
+
+
+@pytest.mark.parametrize(
+    "options", [(2, 0, 1, 1), (2, 0, 2, 3), ((3, 2, 1), 0, (2, 1, 1), (1, 1, 2))]
+)
+def test_adjoints_of_volumes_with_padded_results(options):
+    stride, padding, more, dilation = options
+    results = []
+    for lib in (taeda, torch):
+        x = lib.ones(2, 4, 3, 3, 3).contiguous(memory_format=lib.channels_last_3d)
+        y = lib.conv_transpose3d(
+            x, lib.ones(4, 4, 2, 2, 2), None, stride, padding, more, 1, dilation
+        )
+        results.append(tuple(y.stride()))
+    assert results[0] == results[1]
 
 
 def test_pieces_of_segments_can_be_viewed():

@@ -37,6 +37,7 @@ def _within_windows(
 
 def _max_pool(n: int) -> None:
     op = getattr(aten, f"max_pool{n}d_with_indices").default
+
     @spells(f"_max_pool{n}d")
     def _(x: Any, kernel: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1,
           ceil_mode: bool = False, with_argmax: bool = False) -> tuple:  # fmt: skip
