@@ -107,8 +107,7 @@ class _Body:
 
     def _unpack(self, names: list[str], value: Value, node: ast.AST) -> str:
         if not isinstance(value.type, tuple):
-            message = "several targets need an operator with several results"
-            raise self.translator.fail(message, node)
+            raise self.translator.fail("several targets need several results", node)
         self.env |= {name: Value(f"{name}_", kind) for name, kind in zip(names, value.type)}
         self.locals |= {*names}
         return f"auto [{', '.join(f'{n}_' for n in names)}] = {value.cpp};"

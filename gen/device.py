@@ -91,17 +91,18 @@ def _kernel_body(op: Op, table: Table) -> list[str]:
         results.append(local)
     result = several(results)
     lines.append(f"if ({device}.is_meta()) return {result};")
-    views += [_view(a, op) for a in op.sig.args]
+    views += [_view(a, op, results[0]) for a in op.sig.args]
     call = f"kernels::{op.source}({', '.join(views)});"
     if op.mutates:
         call = f"contract::written({result}, [&] {{ {call} }});"
     return [*lines, call, f"return {result};"]
 
 
-def _view(a: Argument, op: Op) -> str:
+def _view(a: Argument, op: Op, result: str) -> str:
     """What the kernel gets for an argument."""
     makers = {"matrix_input": op.matrices, "dense_input": op.contiguous}
     made = next((f"{m}({a.name})" for m, names in makers.items() if a.name in names), a.name)
+    made = f"ordered_input({a.name}, {result})" if a.name in op.ordered else made
     return f"view_of({made})" if a.is_tensor else a.name
 
 

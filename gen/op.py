@@ -137,6 +137,7 @@ class Op:
     # tensor arguments for which Python may give a number; 'some': any but not all, 'all': any
     numbers: str | list[str] = key([])
     contiguous: list[str] = key([])  # tensor arguments that the kernel wants row-major
+    ordered: list[str] = key([])  # those it wants without gaps, in the memory order of its result
     matrices: list[str] = key([])  # those it takes row- or column-major, the batch without gaps
     column_major: list[str] = key([])  # results whose matrices are, as LAPACK's routines leave them
     strides: dict[str, str] = key({})  # of results laid out otherwise; of pointwise ones a Layout

@@ -40,12 +40,8 @@ def binding_files(table: Table) -> dict[str, str]:
         by_level["size" if levels == {"size"} else "speed"].append(own)
     for level, groups in by_level.items():
         for first, group in cut(groups, lambda attributes: _identifier(attributes[0]), 60).items():
-            lines = [
-                line
-                for attributes in group
-                for line in _functions(attributes, names[attributes[0]])
-            ]
-            called = [call.op for attributes in group for call in names[attributes[0]]]
+            lines = [line for own in group for line in _functions(own, names[own[0]])]
+            called = [call.op for own in group for call in names[own[0]]]
             files[f"bindings_{first}.cc"] = source(table, called, ["python/bound.h"], lines, SPACE)
             small += [f"bindings_{first}.cc"] if level == "size" else []
     tables = _groups(names, entries)

@@ -714,7 +714,7 @@ def _volatile(self: Tensor) -> bool:
 
 def _rdiv(self: Any, other: Any) -> Any:
     """other / self, by the name that Python 2 had for it."""
-    if isinstance(self, Tensor):
+    if isinstance(self, Tensor) and not isinstance(other, Tensor):
         return Tensor.__rtruediv__(self, other)
     return self.reciprocal() * other  # AttributeError of what is no tensor, as in PyTorch
 

@@ -5,6 +5,7 @@
 
 #include "core/device_memory.h"
 #include "core/dim_fix.h"
+#include "core/element_order.h"
 #include "taeda/error.h"
 
 namespace taeda {
@@ -144,16 +145,18 @@ bool is_dense_layout(IntSpan sizes, IntSpan strides) {
   return true;
 }
 
-DimVector preserved_strides(IntSpan sizes, IntSpan strides) {
-  if (is_dense_layout(sizes, strides)) return DimVector(strides);
-  // Insertion sort from the innermost dimension: broadcast dimensions (stride 0) compare equal to
-  // everything, so they stay where they are; equal strides put the larger size outside.
+DimVector elementwise_strides(IntSpan sizes, Span<const DimVector> operands) {
+  // Insertion sort from the innermost dimension. Dimensions compare equal where one of them is
+  // broadcast, so they stay where they are; equal strides put the larger size outside.
   SmallVector<int, 5> order;
   for (size_t i = sizes.size(); i-- > 0;) order.push_back(static_cast<int>(i));
   const auto outside = [&](int a, int b) {  // 1: a belongs outside b, -1: inside, 0: either
-    if (strides[a] == 0 || strides[b] == 0) return 0;
-    if (strides[a] != strides[b]) return strides[a] < strides[b] ? -1 : 1;
-    return sizes[a] > sizes[b] ? 1 : 0;
+    for (const DimVector& strides : operands) {
+      if (strides[a] == 0 || strides[b] == 0) continue;
+      if (strides[a] != strides[b]) return strides[a] < strides[b] ? -1 : 1;
+      if (sizes[a] > sizes[b]) return 1;
+    }
+    return 0;
   };
   for (size_t i = 1; i < order.size(); i++) {
     size_t at = i;
@@ -174,6 +177,13 @@ DimVector preserved_strides(IntSpan sizes, IntSpan strides) {
     stride = checked_mul(stride, std::max<int64_t>(sizes[d], 1), "strides");
   }
   return result;
+}
+
+DimVector preserved_strides(IntSpan sizes, IntSpan strides) {
+  DimVector own(strides);
+  return is_dense_layout(sizes, strides)
+             ? own
+             : elementwise_strides(sizes, Span<const DimVector>(&own, 1));
 }
 
 DimVector broadcast_shapes(IntSpan a, IntSpan b) {

@@ -171,6 +171,18 @@ Tensor dense(const Tensor& t, bool last) {
 
 Tensor dense(const Tensor& t) { return dense(t, channels_last(t)); }
 
+// Whether the result is channels-last. Volumes are on the CPU where PyTorch gives them to oneDNN:
+// single precision, complex numbers as two, of some size, padded by less than a stride.
+bool is_result_channels_last(const Tensor& input, const Tensor& weight, const Geometry& g) {
+  if (!channels_last(input) && !channels_last(weight)) return false;
+  if (weight.dim() < 5 || !input.device().is_cpu()) return true;
+  if (to_real(input.dtype()) != DType::kFloat32) return false;
+  for (size_t i = 0; g.transposed && i < g.spatial(); i++)
+    if (g.output_padding[i] >= g.stride[i]) return false;
+  return g.groups > 1 || (weight.size(-1) > 3 && weight.size(-2) > 3) || input.size(0) > 1 ||
+         checked_numel(input.sizes().slice(0, 4)) > 20480;
+}
+
 Tensor empty_result(IntSpan sizes, bool last, const Tensor& like) {
   if (!last) return empty_tensor(sizes, like.dtype(), like.device());
   DimVector strides(sizes.size());
@@ -220,14 +232,16 @@ Tensor convolution(const Tensor& input, const Tensor& weight, const Tensor& bias
            "Given {}weight of size {}, expected bias to be 1-dimensional with {} elements, but got "
            "bias of size {} instead",
            transposed ? "transposed=1, " : "", weight.sizes(), sizes[1], bias.sizes());
+  const bool last = is_result_channels_last(input, weight, g);
   if (widens(input)) {
-    const Tensor wide = impl::convolution(widened(input), widened(weight), widened(bias), stride,
-                                          padding, dilation, transposed, output_padding, groups);
+    const Tensor x = widened(input), w = widened(weight);
+    const Tensor wide =
+        impl::convolution(last ? x : dense(x, false), last ? w : dense(w, false), widened(bias),
+                          stride, padding, dilation, transposed, output_padding, groups);
     return narrowed(wide, input.dtype());
   }
-  const bool last = channels_last(input) || channels_last(weight);
   Tensor result = empty_result(sizes, last, input);
-  const Tensor x = dense(input, last), w = dense(weight);
+  const Tensor x = dense(input, last), w = last ? dense(weight) : dense(weight, false);
   if (!transposed) {
     kernels::convolution_forward(view_of(result), view_of(x), view_of(w), view_of(bias),
                                  g.kernel());

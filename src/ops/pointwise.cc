@@ -11,6 +11,7 @@
 #include "ops/allocate.h"
 #include "ops/contract.h"
 #include "ops/device_loops.h"
+#include "ops/elementwise.h"
 #include "ops/last_use.h"
 #include "ops/rules.h"
 #include "taeda/warning.h"
@@ -87,6 +88,15 @@ void repeat_element(const Tensor& t, DType dtype, void* out) {
   });
 }
 
+// Whether dimensions of size 1 have row-major strides as well, without which a result is laid out
+// in an order of its own beside a number.
+bool has_usual_strides(const TensorImpl& t) {
+  int64_t stride = 1;
+  for (size_t i = t.sizes.size(); i-- > 0; stride *= t.sizes[i])
+    if (t.strides[i] != stride) return false;
+  return true;
+}
+
 // The short way for small work: every input is row-major with the compute dtype and one shape, or a
 // single element. Returns whether it applied. No loop engine, no threads, no
 // conversion buffers.
@@ -104,7 +114,7 @@ bool run_directly(DenseFn fn, DType compute, DType result, const Tensor& into,
   for (const Tensor* t : inputs) {
     const TensorImpl* impl = t->impl();
     if (impl->sizes == shape->sizes) continue;
-    if (impl->ndim() != 0) return false;
+    if (impl->ndim() != 0 || !has_usual_strides(*shape)) return false;
   }
   if (into.defined()) {
     const TensorImpl* target = into.impl();
@@ -134,21 +144,39 @@ bool run_directly(DenseFn fn, DType compute, DType result, const Tensor& into,
   return true;
 }
 
-// A result for inputs that are not all row-major takes the layout of the first full-size input, or
-// its memory, unless its own layout is the operator's.
-Tensor allocate_result(const Info& info, IntSpan sizes, DType dtype, Device device,
+// Whether the result is row-major whatever the inputs' layouts are.
+bool is_row_major(const Info& info, Span<const Tensor* const> inputs) {
+  const Tensor& first = *inputs[0];
+  const bool number =
+      first.impl()->wrapped_number || (info.promote == Promote::kReal && first.is_complex());
+  return info.layout == Layout::kRowMajor || (info.layout == Layout::kRowMajorOfNumber && number);
+}
+
+// Strides of a fresh result for inputs that are promoted to `common`.
+DimVector result_strides(const Info& info, IntSpan sizes, DType common,
+                         Span<const Tensor* const> inputs) {
+  if (is_row_major(info, inputs)) return contiguous_strides(sizes);
+  return elementwise_strides(sizes, inputs, {common, info.promote == Promote::kMasked});
+}
+
+// Whether no input says another order than the row-major one. Strides of size 1 may.
+bool all_row_major(IntSpan sizes, Span<const Tensor* const> inputs) {
+  return std::ranges::all_of(inputs, [](const Tensor* t) { return t->impl()->contiguous; }) &&
+         std::ranges::find(sizes, 1) == sizes.end();
+}
+
+// A fresh result, or the memory of an input that is read for the last time.
+Tensor allocate_result(const Info& info, IntSpan sizes, DType common, DType dtype, Device device,
                        Span<const Tensor* const> inputs) {
-  if (info.layout == Layout::kRowMajor ||
-      (info.layout == Layout::kRowMajorOfNumber && inputs[0]->impl()->wrapped_number))
-    return empty_tensor(sizes, dtype, device);
+  const bool row_major = all_row_major(sizes, inputs);
+  const DimVector strides = row_major ? DimVector() : result_strides(info, sizes, common, inputs);
   for (const Tensor* t : inputs) {
-    if (t->sizes() == sizes && t->dim() > 0) {
-      if (LastUse::frees(*t) && t->dtype() == dtype) return *t;
-      if (t->device() != device) break;
-      return empty_like_tensor(*t, dtype);
-    }
+    if (LastUse::frees(*t) && t->sizes() == sizes && t->dtype() == dtype && t->device() == device &&
+        (row_major || t->strides() == strides))
+      return *t;
   }
-  return empty_tensor(sizes, dtype, device);
+  return row_major ? empty_tensor(sizes, dtype, device)
+                   : empty_strided_tensor(sizes, strides, dtype, device);
 }
 
 // masked_fill_ writes one value, also into elements that share memory: PyTorch warns of it only.
@@ -184,7 +212,7 @@ bool may_be_cast(const Info& info, const Tensor& into, Span<const Tensor* const>
 }
 
 void check_into(const Info& info, const Tensor& into, Span<const Tensor* const> inputs,
-                IntSpan sizes, DType result, Device device) {
+                IntSpan sizes, DType common, DType result, Device device) {
   if (into.device() != device) [[unlikely]]
     contract::fail_device(info.name, "out", device, into.device());
   const bool in_place = into.is_same(*inputs[0]);
@@ -199,12 +227,9 @@ void check_into(const Info& info, const Tensor& into, Span<const Tensor* const> 
              info.name, into.sizes(), sizes);
   } else if (into.sizes() != sizes) {
     resize_out(info.name, into, sizes);
-    // Its memory is new: in the order of the inputs', as a result of its own would be.
-    const auto whole = std::ranges::find_if(
-        inputs, [&](const Tensor* t) { return t->sizes() == sizes && t->dim() > 0; });
-    if (whole != inputs.end() && !(*whole)->is_contiguous())
-      into.impl()->set_layout(sizes, preserved_strides(sizes, (*whole)->strides()),
-                              into.storage_offset());
+    // Its memory is new: in the order of a result of its own.
+    into.impl()->set_layout(sizes, result_strides(info, sizes, common, inputs),
+                            into.storage_offset());
   }
   TD_CHECK(into.storage()->writable(), "{}: the memory of the written-to tensor is read-only",
            info.name);
@@ -289,9 +314,9 @@ Tensor run(const Info& info, const DenseTable& table, const Tensor& into,
   const Device device = common_device(info, inputs);
   Tensor out = into;
   if (!into.defined()) {
-    out = allocate_result(info, sizes, result, device, inputs);
+    out = allocate_result(info, sizes, common, result, device, inputs);
   } else {
-    check_into(info, into, inputs, sizes, result, device);
+    check_into(info, into, inputs, sizes, common, result, device);
   }
   if (into.defined()) {
     // An input that may overlap the output other than element by element is read from a copy.

@@ -13,6 +13,7 @@
 #include "op/view.h"
 #include "ops/allocate.h"
 #include "ops/contract.h"
+#include "ops/elementwise.h"
 #include "ops/expr.h"
 #include "ops/rules.h"
 #include "ops/view_rules.h"
@@ -310,21 +311,22 @@ Tensor view_as_complex(const Tensor& self) {
   return Tensor(std::move(impl));
 }
 
-// A first part without gaps, row by row or not, says how the result lies; both are then joined as
-// vectors.
+// Parts that do not lie row by row are joined as vectors, in the order of the result.
 Tensor complex(const Tensor& real, const Tensor& imag) {
-  const bool leads = real.sizes() == imag.sizes() && !real.is_contiguous() &&
-                     is_dense_layout(real.sizes(), real.strides());
-  if (!leads) return view_as_complex(op::stack(op::broadcast_tensors(TensorList{real, imag}), -1));
+  const Tensor* const parts[] = {&real, &imag};
+  const DimVector sizes = broadcast_shapes(real.sizes(), imag.sizes()),
+                  strides = elementwise_strides(sizes, parts, {real.dtype()});
+  if (is_contiguous_layout(sizes, strides))
+    return view_as_complex(op::stack(op::broadcast_tensors(TensorList{real, imag}), -1));
   const auto vector = [&](const Tensor& t) {
-    if (t.strides() == real.strides())
+    if (t.sizes() == sizes && t.strides() == strides)
       return op::as_strided(t, {t.numel()}, {1}, t.storage_offset());
-    const Tensor alike = empty_like_tensor(real, real.dtype());
+    const Tensor alike = empty_strided_tensor(sizes, strides, t.dtype(), t.device());
     op::copy_(alike, t, false);
-    return op::as_strided(alike, {t.numel()}, {1}, 0);
+    return op::as_strided(alike, {alike.numel()}, {1}, 0);
   };
   const Tensor joined = view_as_complex(op::stack(TensorList{vector(real), vector(imag)}, -1));
-  return alias_tensor(joined, real.sizes(), real.strides(), 0);
+  return alias_tensor(joined, sizes, strides, 0);
 }
 
 }  // namespace taeda::impl

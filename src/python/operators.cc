@@ -125,12 +125,13 @@ PyObject* call_reflected(Op op, PyObject* number, PyObject* tensor) {
   TD_PYTHON_CATCH(nullptr)
 }
 
-// `array / tensor` alone of the arithmetic gives a tensor, as in PyTorch: NumPy multiplies the
-// array by the reciprocal.
-PyObject* divide_array(PyObject* array, PyObject* tensor) {
+// `array / tensor` alone of the arithmetic gives a tensor, as in PyTorch: the array is multiplied
+// by the reciprocal. So are numbers divided by complex tensors, which differs from a quotient where
+// the divisor is 0 or infinite.
+PyObject* by_reciprocal(PyObject* a, PyObject* tensor) {
   static const Binding reciprocal = find_binding("reciprocal");
   const PyRef inverse = PyRef::adopt(reciprocal(tensor, nullptr, 0, nullptr));
-  return inverse ? PyNumber_Multiply(inverse.get(), array) : nullptr;
+  return inverse ? PyNumber_Multiply(inverse.get(), a) : nullptr;
 }
 
 template <Op op>
@@ -138,9 +139,11 @@ PyObject* binary(PyObject* a, PyObject* b) {
   const Binding binding = operators[op].function;
   if (!binding) Py_RETURN_NOTIMPLEMENTED;
   if (op == kDiv && !is_tensor(a) && is_numpy_array(a) && is_tensor(b)) [[unlikely]]
-    return divide_array(a, b);
+    return by_reciprocal(a, b);
   if (!is_tensor(a) && can_be_scalar(a) && is_tensor(b) && hands_over(b)) [[unlikely]]
     return call_reflected(op, a, b);
+  if (op == kDiv && !is_tensor(a) && is_tensor(b) && tensor_of(b).is_complex() && can_be_scalar(a))
+    return by_reciprocal(a, b);
   return call_binary(binding, a, b);
 }
 

@@ -37,3 +37,29 @@ def test_quotients_are_pytorchs(dtype: str) -> None:
         np.testing.assert_array_equal(mine[~finite], theirs[~finite])
         error = np.abs(mine[finite] - theirs[finite])
         assert (error <= 4 * np.finfo(dtype).eps * np.abs(theirs[finite])).all()
+
+
+def bits(x: np.ndarray) -> list[Any]:
+    """The bits of each part, but for those of NaN, which mean nothing."""
+    parts = x.view(x.real.dtype)
+    return [None if np.isnan(part) else part.tobytes() for part in parts]
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+@pytest.mark.parametrize("number", [1, 1.0, True, 2.5, 1j, -0.0, INF])
+def test_numbers_are_divided_as_in_pytorch(number: complex, dtype: str) -> None:
+    torch = pytest.importorskip("torch")
+    ends = (0.0, -0.0, 1.0, -2.0, 0.3, INF, -INF, NAN, 3e38, 1e-40, 1e300)
+    points = [complex(a, b) for a in ends for b in ends]
+    results = []
+    for lib in (taeda, torch):
+        x = lib.tensor(points, dtype=getattr(lib, dtype))
+        columns = number / x.reshape(11, 11).T
+        assert columns.stride() == (1, 11)
+        zeros = number / lib.zeros((), dtype=getattr(lib, dtype))
+        every = [number / x, x.__rtruediv__(number), columns.T.reshape(-1), zeros.reshape(1)]
+        results.append([bits(y.numpy()) for y in every])
+    assert results[0] == results[1]
+    assert (
+        type((number / taeda.tensor([1j], requires_grad=True)).grad_fn).__name__ == "MulBackward0"
+    )

@@ -67,11 +67,11 @@ REAL_ONLY: dict[str, tuple[Callable[..., Any], list[Any]]] = {
         [ZEROS, [[0.1, 1.0, 0.2, 2.5], [3.0, 0.3, -1.0, 0.7]]],
     ),
     "normalization's mean": (
-        lambda x: taeda.native_layer_norm(x, (4,), None, None, 1e-5)[1],
+        lambda x: taeda.ops.aten.native_layer_norm(x, (4,), None, None, 1e-5)[1],
         [ZEROS],
     ),
     "normalization's statistics": (
-        lambda x, w: tuple(taeda.native_layer_norm(x, (4,), w, None, 1e-3)),
+        lambda x, w: tuple(taeda.ops.aten.native_layer_norm(x, (4,), w, None, 1e-3)),
         [ZEROS, [1.0, 2.0, 0.5, -1.0]],
     ),
     "statistics of groups": (

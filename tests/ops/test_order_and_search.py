@@ -135,6 +135,24 @@ def test_unique_along_a_dimension(dim: int) -> None:
         np.testing.assert_array_equal(mine.numpy(), theirs.reshape(mine.shape))
 
 
+@pytest.mark.parametrize("dim", [0, 1])
+@pytest.mark.parametrize("name", ["unique", "unique_consecutive"])
+@pytest.mark.parametrize("size", [1, 5, 16, 17, 60, 400])
+def test_rows_with_nan_come_in_the_order_of_pytorch(size: int, name: str, dim: int) -> None:
+    torch = pytest.importorskip("torch")
+    generator = np.random.default_rng(size)
+    for holes in (0.05, 0.4):
+        x = generator.integers(0, 3, (size, 2)).astype(np.float32)
+        x[generator.random((size, 2)) < holes] = np.nan
+        mine, theirs = (
+            getattr(lib, name)(lib.from_numpy(x), dim=dim, return_inverse=True, return_counts=True)
+            for lib in (taeda, torch)
+        )
+        for one, other in zip(mine, theirs, strict=True):
+            np.testing.assert_array_equal(one.numpy(), other.numpy())
+            assert one.stride() == other.stride()
+
+
 def test_unique_of_nothing() -> None:
     assert taeda.unique(taeda.zeros(0, 3), dim=0).shape == (0, 3)
     with pytest.raises(RuntimeError, match="aren't selected"):

@@ -396,3 +396,27 @@ def test_maxima_of_volumes_cover_every_depth(torch: Any, kernel: tuple, with_ind
     want.square().sum().backward()
     got.square().sum().backward()
     np.testing.assert_array_equal(mine.grad.numpy(), x.grad.numpy())
+
+
+@pytest.mark.parametrize("last", [False, True])
+@pytest.mark.parametrize("n", [2, 3])
+def test_the_gradient_of_maxima_as_an_operator(n: int, last: bool) -> None:
+    theirs = pytest.importorskip("torch")
+    shape = (2, 3, *[6] * n)
+    values = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+    results = []
+    for lib in (taeda, theirs):
+        x = lib.from_numpy(values)
+        if last:
+            x = x.contiguous(memory_format=lib.channels_last if n == 2 else lib.channels_last_3d)
+        x = x.requires_grad_()
+        pool = getattr(lib.nn.functional, f"max_pool{n}d")
+        y, indices = pool(x, 2, return_indices=True)
+        g = lib.ones_like(y).detach().requires_grad_()
+        backward = getattr(lib.ops.aten, f"max_pool{n}d_with_indices_backward").default
+        gx = backward(g, x, [2] * n, [2] * n, [0] * n, [1] * n, False, indices)
+        weights = lib.arange(gx.numel()).reshape(gx.shape).to(gx.dtype)
+        found = [gx, *lib.autograd.grad((gx * weights).sum(), (g, x))]
+        name = type(gx.grad_fn).__name__
+        results.append([name, gx.stride(), *(t.detach().numpy().tolist() for t in found)])
+    assert results[0] == results[1]

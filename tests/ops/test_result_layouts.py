@@ -113,6 +113,22 @@ lib.flipud(t)
 lib.rot90(t, 2)
 lib.rot90(c, 1, [2, 3])
 lib.rot90(c, 2, [2, 3])
+lib.abs(p + 1j)
+lib.angle(p)
+lib.conj_physical(p)
+lib.conj_physical(p + 1j)
+lib.frexp(p).mantissa
+lib.frexp(p).exponent
+lib.frexp(p[:, :, ::2]).exponent
+lib.polar(p, p)
+lib.polar(p, p.mT.mT[0])
+lib.complex(p, p[0])
+lib.complex(p[0], p)
+lib.complex(p[0].contiguous(), p)
+lib.special.bessel_j0(p)
+lib.special.chebyshev_polynomial_t(p, p[0])
+lib.unravel_index(p.long().abs(), (2, 3))[1]
+1 / (p + 1j)
 lib.sort(t).values
 lib.sort(t, 0).indices
 lib.sort(c, dim=1, stable=True).values
@@ -142,6 +158,7 @@ F.channel_shuffle(many, 2)
 F.pixel_shuffle(many.transpose(2, 3), 2)
 """
 ROW_MAJOR = """
+lib.angle(p + 1j)
 lib.rot90(t, 1)
 lib.rot90(t, 3)
 lib.rot90(t, 0)
@@ -193,6 +210,36 @@ def named(lib):
 @pytest.mark.parametrize("text", [*AS_INPUT.strip().split("\n"), *ROW_MAJOR.strip().split("\n")])
 def test_results_of_permuted_tensors_are_laid_out_as_in_pytorch(text):
     assert_same_layout(*(eval(text, named(lib)) for lib in (taeda, torch)))
+
+
+@pytest.mark.parametrize("name", ["conv3d", "conv_transpose3d"])
+@pytest.mark.parametrize("batch, kernel, groups", [(1, 2, 1), (2, 2, 1), (1, 4, 1), (1, 2, 2)])
+@pytest.mark.parametrize("last", [(True, False), (False, True), (True, True)])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "float16"])
+def test_convolutions_of_volumes(name, batch, kernel, groups, last, dtype):
+    results = []
+    for lib in (taeda, torch):
+        of = {"dtype": getattr(lib, dtype)}
+        x, w = lib.ones(batch, 4, 5, 5, 5, **of), lib.ones(4, 4 // groups, *[kernel] * 3, **of)
+        formats = [lib.channels_last_3d if one else lib.contiguous_format for one in last]
+        x, w = (t.contiguous(memory_format=f) for t, f in zip((x, w), formats, strict=True))
+        results.append(getattr(lib.nn.functional, name)(x, w, groups=groups).stride())
+    assert tuple(results[0]) == tuple(results[1])
+
+
+@pytest.mark.parametrize(
+    "options", [(2, 0, 1, 1), (2, 0, 2, 3), ((3, 2, 1), 0, (2, 1, 1), (1, 1, 2))]
+)
+def test_adjoints_of_volumes_with_padded_results(options):
+    stride, padding, more, dilation = options
+    results = []
+    for lib in (taeda, torch):
+        x = lib.ones(2, 4, 3, 3, 3).contiguous(memory_format=lib.channels_last_3d)
+        y = lib.conv_transpose3d(
+            x, lib.ones(4, 4, 2, 2, 2), None, stride, padding, more, 1, dilation
+        )
+        results.append(tuple(y.stride()))
+    assert results[0] == results[1]
 
 
 def test_pieces_of_segments_can_be_viewed():

@@ -37,11 +37,6 @@ def _within_windows(
 
 def _max_pool(n: int) -> None:
     op = getattr(aten, f"max_pool{n}d_with_indices").default
-    gradient = define(
-        f"max_pool{n}d_with_indices_backward(Tensor grad_output, Tensor self, "
-        f"int[{n}] kernel_size, int[{n}] stride, int[{n}] padding, int[{n}] dilation, "
-        "bool ceil_mode, Tensor indices) -> Tensor"
-    )(lambda gy, x, *rest: _scattered(gy, rest[-1], x.shape, n))
 
     @spells(f"_max_pool{n}d")
     def _(x: Any, kernel: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1,
@@ -61,17 +56,9 @@ def _max_pool(n: int) -> None:
         args = (x, kernel, stride, padding, dilation, ceil_mode)
         return op, args, {}, restore
 
-    _GRADIENTS[n] = gradient
 
-
-def _scattered(gy: Tensor, indices: Tensor, sizes: Any, n: int) -> Tensor:
-    """The gradient of the planes whose elements at `indices` were the maxima."""
-    planes = gy.new_zeros(sizes).flatten(-n)
-    return planes.scatter_add(-1, indices.flatten(-n), gy.flatten(-n)).view(sizes)
-
-
-_GRADIENTS: dict[int, Any] = {}
-for _n in (2, 3):
+_GRADIENTS = {n: getattr(aten, f"max_pool{n}d_with_indices_backward").default for n in (2, 3)}
+for _n in _GRADIENTS:
     _max_pool(_n)
 
 

@@ -351,22 +351,22 @@ bool row_before(const void* rows, int64_t a, int64_t b, int64_t width) {
 
 }  // namespace
 
-std::vector<int64_t> sort_rows(const View& rows, int64_t n, int64_t width) {
-  std::vector<int64_t> order(static_cast<size_t>(n));
-  std::iota(order.begin(), order.end(), int64_t{0});
+// NaN compares equal to all numbers, so rows with it have no order: what comes out is what
+// std::sort makes of such comparisons, in PyTorch as here. Where they contradict each other it may
+// look beyond the range: there is the row -1, at which it stops.
+void row_order(const View& out, const View& rows) {
+  const int64_t n = rows.sizes[0], width = rows.sizes[1];
+  std::vector<int64_t> order(static_cast<size_t>(n) + 2, -1);
+  const auto first = order.begin() + 1, last = order.end() - 1;
+  std::iota(first, last, int64_t{0});
   RowBefore* before = nullptr;
   with_dtype<RealTypes>(rows.dtype, [&]<class T>(T) { before = row_before<T>; });
   int64_t compared = 0;
-  std::stable_sort(order.begin(), order.end(), [=, &rows, &compared](int64_t a, int64_t b) {
+  std::sort(first, last, [=, &rows, &compared](int64_t a, int64_t b) {
     if (++compared % (1 << 16) == 0) check_interrupt();
-    return before(rows.data, a, b, width);
+    return a >= 0 && b >= 0 && before(rows.data, a, b, width);
   });
-  return order;
-}
-
-void row_order(const View& out, const View& rows) {
-  const std::vector<int64_t> order = sort_rows(rows, rows.sizes[0], rows.sizes[1]);
-  std::copy(order.begin(), order.end(), out.as<int64_t>());
+  std::copy(first, last, out.as<int64_t>());
 }
 
 }  // namespace taeda::cpu

@@ -64,9 +64,8 @@ void histogram(const View& out, const View& x, double low, double high);
 
 // Starts of the runs of equal rows in a dense [n, width] tensor.
 std::vector<int64_t> run_starts(const View& rows, int64_t n, int64_t width);
-// The order that sorts the rows of a dense [n, width] tensor lexicographically; stable.
-std::vector<int64_t> sort_rows(const View& rows, int64_t n, int64_t width);
-// The same, to `out`, int64 [n].
+// The order that sorts the rows of a dense [n, width] tensor lexicographically, to `out`, int64
+// [n].
 void row_order(const View& out, const View& rows);
 
 }  // namespace taeda::cpu
