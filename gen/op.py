@@ -129,6 +129,7 @@ class Op:
     # whose in-place forms are functions too (torch.relu_); else those of a pointwise one of a tensor
     inplace_python: list[str] = key([])
     out_python: bool = key(True)  # whether functions take out=; of nn.functional only if it says so
+    out_needs: list[str] = key([])  # arguments with defaults that have to be given beside out=
 
     # What the arguments must be. A check is a condition and its message.
     types: str = key("all", TYPE_SETS)  # dtypes that the tensor arguments may have

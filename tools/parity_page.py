@@ -30,7 +30,7 @@ COLUMNS = {
     "method": ("method",),
     "in-place": ("in-place",),
     "out=": ("out", "out strided", "out resized", "out dtype", "out cast", "out aliased"),
-    "errors": ("error",),
+    "errors": ("error", "wrong"),
 }
 ABSENT = "out absent"  # out= of functions that have none in PyTorch, counted in the column of out=
 # Columns that the databases leave without calls though PyTorch has what they are about.
@@ -45,6 +45,7 @@ class Cell:
     bad: int = 0
     explained: bool = True
     absent: int = 0  # of the calls, those that PyTorch refuses since it has no such variant
+    wrong: int = 0  # of those that differ, calls with arguments that are not the databases'
     blank: str = ""
 
     def __str__(self) -> str:
@@ -75,6 +76,11 @@ class Row:
         return self.called and not any(cell.bad for cell in self.cells.values())
 
     @property
+    def passes_databases(self) -> bool:
+        """The same without wrong arguments that are made of right ones."""
+        return self.called and not any(cell.bad > cell.wrong for cell in self.cells.values())
+
+    @property
     def explained(self) -> bool:
         """It passes, or each difference has its reason."""
         return self.called and all(cell.explained for cell in self.cells.values())
@@ -99,6 +105,7 @@ def _fill(row: Row, title: str, modes: dict[str, list[int]], unexplained: set[tu
             calls, bad = modes.get(way, (0, 0))
             cell.calls, cell.bad = cell.calls + calls, cell.bad + bad
             cell.absent += calls if way == ABSENT else 0
+            cell.wrong += bad if way == "wrong" else 0
             if bad and (title, way.partition(":")[0]) in unexplained:
                 cell.explained = False
 
@@ -147,8 +154,14 @@ def _table(table: list[Row]) -> str:
 
 def _reasons() -> str:
     text = "| operator | what differs | reason |\n|---|---|---|\n"
+    made: dict[tuple[str, str], list[str]] = defaultdict(list)  # of wrong arguments, by reason
     for row in reasons():
-        text += f"| `{row['operator']}` | {row['aspect']} | {row['reason']} |\n"
+        if row["aspect"].startswith("wrong "):
+            made[row["aspect"], row["reason"]].append(row["operator"])
+        else:
+            text += f"| `{row['operator']}` | {row['aspect']} | {row['reason']} |\n"
+    for (aspect, reason), names in sorted(made.items()):
+        text += f"| {', '.join(f'`{name}`' for name in names)} | {aspect} argument | {reason} |\n"
     return text
 
 
@@ -157,9 +170,11 @@ the samples of PyTorch's own databases of operators, modules and optimizers. The
 page tells, {calls:,} of them, were made on {date}; {deaths} crashed or hung.
 
 **{passing} of {rows} rows ({percent:.1f} %{below}) pass in every column that was tried**,
-{reasoned} when a difference that is listed below counts as passed. For {untried} rows the databases
-have no wrong arguments: there to pass says nothing of errors. Of {refused} wrong arguments {texts}
-raise an exception whose text has PyTorch's words.
+{without} without wrong arguments that are not the databases', and {reasoned} when a difference
+that is listed below counts as passed. A call is one of a sample in one way that both frameworks
+made. The databases have {refused} wrong arguments, for {tried} rows, of which {texts} raise an
+exception whose text has PyTorch's words; {generated:,} more are made of right ones, for {wronged}
+rows (`tests/parity/wrong.py`).
 
 A value that is not PyTorch's is held against PyTorch's in double precision, and passes where it is
 hardly farther off. Where PyTorch errs in double precision too, or promises no order of equal
@@ -173,8 +188,16 @@ does not do it either. The first four columns are values, dtype, shape, strides 
 the dtype of the arguments; `forward` is forward mode, also over reverse; `permuted` are arguments
 that are transposed or channels_last; `out=` is one that is contiguous, strided, resized, of another
 dtype, and the first argument itself; `errors` are wrong arguments, which must raise the exception
-of PyTorch's class."""
+of PyTorch's class, and where PyTorch takes them none."""
 GOAL = 98  # per cent of the rows that shall pass
+
+
+def _with(results: dict[str, Any], table: list[Row], way: str) -> int:
+    """The rows that were called in this way."""
+    names = {row.name for row in table}
+    return len(
+        {_owner(t, names) for t, modes in results["operators"].items() if way in modes} - {""}
+    )
 
 
 def _head(results: dict[str, Any], table: list[Row]) -> str:
@@ -186,10 +209,13 @@ def _head(results: dict[str, Any], table: list[Row]) -> str:
         **results,
         percent=percent,
         below="" if percent >= GOAL else f", fewer than the {GOAL} % aimed at",
-        untried=sum(not row.cells["errors"].calls for row in table),
+        tried=_with(results, table, "error"),
+        wronged=_with(results, table, "wrong"),
+        generated=sum(modes.get("wrong", (0, 0))[0] for modes in results["operators"].values()),
         deaths=deaths or "none",
         passing=sum(row.passes for row in table),
         reasoned=sum(row.explained for row in table),
+        without=sum(row.passes_databases for row in table),
         rows=len(table),
         refused=refused,
         texts=refused - other,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 
 from taeda import _C
+from taeda._arguments import require_list_of_tensors, require_tensors
 from taeda._C import Tensor, _overridable
 
 TYPE_CHECKING = False  # typing's own would load typing
@@ -297,6 +299,7 @@ def cartesian_prod(*tensors: Tensor) -> Tensor:
             [2, 8],
             [2, 9]])
     """
+    require_list_of_tensors("cartesian_prod", tensors)
     for tensor in tensors:
         if tensor.dim() != 1:
             raise RuntimeError(f"Expect a 1D vector, but got shape {list(tensor.shape)}")
@@ -469,6 +472,7 @@ def column_stack(tensors: Any, *, out: Tensor | None = None) -> Tensor:
     """
     if isinstance(tensors, Tensor):
         raise TypeError("column_stack(): argument 'tensors' must be tuple of Tensors, not Tensor")
+    require_list_of_tensors("column_stack", tensors)
     columns = [t.reshape(-1, 1) if t.dim() <= 1 else t for t in tensors]
     hstack = _C._by_owner["torch"]["hstack"]
     return hstack(columns) if out is None else hstack(columns, out=out)
@@ -483,12 +487,19 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
             [1, 3],
             [2, 3]])
     """
+    require_tensors("combinations", input=input)
     if input.dim() != 1:
         raise RuntimeError(f"Expect a 1D vector, but got shape {input.shape}")
     if r < 0:
         raise RuntimeError(f"Expect a non-negative number, but got {r}")
     if r == 0:
         return input.new_empty(0)
+    if r >= 1 << 63:
+        raise ValueError("Overflow when unpacking long long")
+    if r * math.log2(max(input.size(0), 1)) >= 63:  # PyTorch counts all of them
+        raise RuntimeError(
+            f"combinations: {input.size(0)} elements to the power of {r} are more than 2^63"
+        )
     functions = _C._by_owner["torch"]
     arange, cat = functions["arange"], functions["cat"]
     # Rows grow by an element at a time: by those behind their last that leave enough for the rest.

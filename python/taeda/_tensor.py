@@ -7,6 +7,7 @@ import sys
 from itertools import pairwise
 
 from taeda import _C, _sparse_methods
+from taeda._arguments import require_tensors
 from taeda._C import Tensor
 
 TYPE_CHECKING = False  # typing's own would load typing
@@ -255,6 +256,7 @@ def set_(
 def resize_as_(self: Tensor, the_template: Tensor, memory_format: Any = None) -> Tensor:
     """Gives this tensor the size of another, in its memory format with `torch.preserve_format`;
     see resize_."""
+    require_tensors("resize_as_", input=self, the_template=the_template)
     if memory_format is _C.preserve_format:
         formats = (_C.channels_last, _C.channels_last_3d)
         dense = [f for f in formats if the_template.dim() == 4 + formats.index(f)]

@@ -44,6 +44,12 @@ bool keeps_shape_of_out(std::string_view op) {
   return op == "arange" || op == "linspace" || op == "logspace" || op == "range";
 }
 
+// Whether an operator leaves its out= alone where it has nothing to write there: there are no
+// statistics of a batch without training.
+bool leaves_out(std::string_view op, const Tensor& result) {
+  return op.ends_with("native_batch_norm") && result.dim() == 1 && result.numel() == 0;
+}
+
 // Lays an out= that was just resized out as a dense result is, such as the column-major matrices of
 // LAPACK, as if it had been computed there. One that another dtype may be converted to is copied
 // into and row-major.
@@ -161,13 +167,22 @@ void write_out(std::string_view op, const Tensor& out, const Tensor& result, Out
   else
     TD_CHECK(can_cast(result.dtype(), out.dtype()), "{}: {} cannot be cast to {}", op,
              scalar_type_name(result.dtype()), scalar_type_name(out.dtype()));
+  if (leaves_out(op, result)) return;
+  // PyTorch multiplies a matrix of one row, to whose shape it resizes a vector with gaps.
+  if (op == "linear" && result.dim() == 1 && !out.is_contiguous()) {
+    resize_out(op, out, {1, result.numel()});
+    op::resize_(out, result.sizes(), std::nullopt);
+  }
   if (keeps_shape_of_out(op) && out.numel() == result.numel()) {
     op::copy_(out, op::view(result, out.sizes()), false);
     return;
   }
   if (out.sizes() != result.sizes()) {
-    resize_out(op, out, result.sizes(), policy.quietly && op != "arange");
-    if (policy.dtype != OutDtype::kCastable || op == "fft_ifft") take_order_of(result, out);
+    const bool had_elements = out.numel() > 0;
+    resize_out(op, out, result.sizes(), (policy.quietly && op != "arange") || op == "addbmm");
+    if ((policy.dtype != OutDtype::kCastable || op == "fft_ifft") &&
+        !(op == "ormqr" && had_elements))
+      take_order_of(result, out);
   }
   op::copy_(out, result, false);
 }

@@ -9,15 +9,32 @@ namespace taeda::forms {
 
 using Flags = OperatorRecord::Flags;
 
+namespace {
+
+// The out= of gather as it lies when it has the sizes of the index, the last argument: it may
+// overlap an argument then.
+Tensor as_resized(const OperatorRecord& record, const Tensor& out, Span<const TensorSpan> inputs) {
+  const Tensor* index = nullptr;
+  for (const TensorSpan list : inputs)
+    for (const Tensor& input : list) index = &input;
+  if (!index || short_name(record.name()) != "gather") return out;
+  const IntSpan sizes = index->sizes();
+  if (out.sizes() == sizes) return out;
+  return alias_tensor(out, sizes, contiguous_strides(sizes), out.storage_offset());
+}
+
+}  // namespace
+
 void check_outs(const OperatorRecord& record, Tensors outs, Span<const TensorSpan> inputs) {
   const bool exact = record.has(Flags::kOutExactOverlap), none = record.has(Flags::kOutNoOverlap);
   for (const Tensor* out : outs) {
     dispatch::check_out_keys(short_name(record.name()), *out, inputs);
     if (!exact && !none) continue;
     if (none) check_no_internal_overlap(*out);
+    const Tensor written = as_resized(record, *out, inputs);
     const auto allowed = none ? dispatch::Overlap::kNone : dispatch::Overlap::kExact;
     for (const TensorSpan list : inputs) {
-      dispatch::check_overlap(allowed, *out, list);
+      dispatch::check_overlap(allowed, written, list);
       for (const Tensor& input : list)  // empty, and an input: both would grow
         TD_CHECK(!none || !out->is_same(input) || out->numel() > 0,
                  "unsupported operation: the input tensor cannot be the written-to tensor, which "

@@ -8,6 +8,7 @@
 #include "op/_matrix_times_batch.h"
 #include "op/_unsafe_view.h"
 #include "op/add.h"
+#include "op/addbmm.h"
 #include "op/bmm.h"
 #include "op/clamp_min.h"
 #include "op/clone.h"
@@ -26,6 +27,7 @@
 #include "op/norm_of_differences.h"
 #include "op/permute.h"
 #include "op/reshape.h"
+#include "op/resize_.h"
 #include "op/sqrt.h"
 #include "op/squeeze.h"
 #include "op/sub.h"
@@ -33,6 +35,7 @@
 #include "op/transpose.h"
 #include "op/unsqueeze.h"
 #include "ops/allocate.h"
+#include "ops/autocast.h"
 #include "ops/contract.h"
 #include "ops/dispatch.h"
 #include "ops/linalg_rules.h"
@@ -351,6 +354,14 @@ Tensor cdist(const Tensor& x1, const Tensor& x2, double p, std::string_view comp
   }
   const Tensor differences = op::sub(op::unsqueeze(x1, -2), op::unsqueeze(x2, -3), 1);
   return op::norm_of_differences(differences, p);
+}
+
+Tensor addbmm_(const Tensor& self, const Tensor& batch1, const Tensor& batch2, const Scalar& beta,
+               const Scalar& alpha) {
+  const autocast::Pause outside;
+  const Tensor result = op::addbmm(self, batch1, batch2, beta, alpha);
+  if (self.sizes() != result.sizes()) op::resize_(self, result.sizes(), std::nullopt);
+  return write_inplace("addbmm_", self, result);
 }
 
 }  // namespace impl

@@ -479,10 +479,20 @@ Tensor multinomial(const Tensor& self, int64_t samples, bool replacement, Genera
   if (out.numel() == 0) return out;
   TD_CHECK(categories > 0, "multinomial: expected at least one category, got shape {}",
            self.sizes());
-  const Tensor weights = dense_input(self);
+  // Without replacement a number is drawn for each weight, on the CPU in their order in memory.
+  const bool ordered = (replacement && samples > 1) || self.dim() == 1 || !self.device().is_cpu();
+  const DimVector strides =
+      ordered ? DimVector{categories, 1} : preserved_strides(self.sizes(), self.strides());
+  Tensor weights = self;
+  if (!ordered && !self.is_contiguous() && self.strides() != strides) {
+    weights = empty_strided_tensor(self.sizes(), strides, self.dtype(), self.device());
+    kernels::copy(view_of(weights), view_of(self));
+  } else if (ordered) {
+    weights = dense_input(self);
+  }
   kernels::multinomial(
       view_of(alias_tensor(out, {rows, samples}, {samples, 1}, 0)),
-      view_of(alias_tensor(weights, {rows, categories}, {categories, 1}, weights.storage_offset())),
+      view_of(alias_tensor(weights, {rows, categories}, strides, weights.storage_offset())),
       replacement, generator_or_default(generator, out.device()));
   return out;
 }

@@ -467,6 +467,12 @@ std::string unknown_keywords_text(const Function& function, PyObject* names) {
                function.name, least, most, given);
 }
 
+// Whether a parameter without a value makes the call fail: it has no default, or none beside out=,
+// the last parameter.
+bool is_missing(const Signature& signature, PyObject* const* values, const Param& param) {
+  return param.required() || (param.flags & Param::kWithOut && values[signature.count - 1]);
+}
+
 // `unexpected`: a keyword that the function lacks, or null; the missing argument may have been
 // meant.
 [[noreturn]] void fail_missing(const Function& function, const Signature& signature,
@@ -474,7 +480,7 @@ std::string unknown_keywords_text(const Function& function, PyObject* names) {
   std::string missing;
   int count = 0;
   for (int i = 0; i < signature.count; i++) {
-    if (values[i] || !signature.params[i].required()) continue;
+    if (values[i] || !is_missing(signature, values, signature.params[i])) continue;
     missing +=
         taeda::format("{}\"{}\"", count++ ? ", " : "", shown_name(function, signature.params[i]));
   }
@@ -501,6 +507,9 @@ std::string unknown_keywords_text(const Function& function, PyObject* names) {
                    static_cast<int64_t>(j), index, type_name(item));
     }
   }
+  if (param.name() == "reduction" && param.kind == Kind::kStr)  // PyTorch looks it up in Python
+    raise_python(PyExc_ValueError, "{} is not a valid value for reduction",
+                 utf8(PyRef::check(PyObject_Str(value)).get()));
   const std::string position = by_position ? taeda::format(" (position {})", index + 1) : "";
   const std::string text =
       taeda::format("{}(): argument '{}'{} must be {}, not {}", function.name,
@@ -550,7 +559,9 @@ bool Arguments::match(const Signature& signature, bool raise) {
 
   for (int i = 0; i < signature.count; i++) {
     const Param& param = signature.params[i];
-    if (values_[i] ? i == varargs_ || accepts(param, values_[i]) : !param.required()) continue;
+    if (values_[i] ? i == varargs_ || accepts(param, values_[i])
+                   : !is_missing(signature, values_, param))
+      continue;
     if (!raise) return false;
     if (!values_[i]) fail_missing(function_, signature, values_, unexpected);
     fail_type(function_, param, i - shift, i < by_position, values_[i]);

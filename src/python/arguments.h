@@ -61,6 +61,7 @@ struct Param {
     kNone = 1,  // None is accepted: the "?" of the schema
     kKeywordOnly = 2,
     kOptional = 4,  // it has a default; set from the text
+    kWithOut = 8,   // which does not stand for it where out= is given
   };
   const char* text;              // "dim", or "dim=None" with its default as messages show it
   PyObject* interned = nullptr;  // the name, filled on first use

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <utility>
 
+#include "device/device.h"
 #include "python/arguments.h"
 #include "python/module.h"
 
@@ -423,6 +424,8 @@ Device to_device(PyObject* object) {
   const int64_t index = to_int(object);
   if (index < 0 || index > 127)
     raise_python(PyExc_RuntimeError, "Device index must not be negative, got {}", index);
+  if (cuda::device_count() == 0)  // a number is of the accelerator, whichever there is
+    raise_python(PyExc_RuntimeError, "Cannot access accelerator device when none is available.");
   return Device(DeviceType::kCUDA, static_cast<int8_t>(index));
 }
 

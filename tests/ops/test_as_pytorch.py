@@ -297,3 +297,152 @@ def test_complex_numbers_have_gradients_by_both_parts():
     assert tangent.tolist() == taeda.complex(real * 2, imag * 3).tolist()
     batched = taeda.vmap(taeda.complex, in_dims=(0, None))(real, imag)
     assert batched.tolist() == z.tolist()
+
+
+# --- out= that PyTorch takes with other arguments only, resizes in its own way, or leaves ---
+
+OUTS = [
+    lambda lib: lib.sum(lib.ones(2, 3), out=lib.zeros(())),
+    lambda lib: lib.sum(lib.ones(2, 3), None, out=lib.zeros(())),
+    lambda lib: lib.sum(lib.ones(2, 3), dim=0, out=lib.zeros(3)),
+    lambda lib: lib.prod(lib.ones(2, 3), out=lib.zeros(())),
+    lambda lib: lib.prod(lib.ones(2, 3), 0, out=lib.zeros(3)),
+    lambda lib: lib.argsort(lib.tensor([2, 1]), out=lib.zeros(2, dtype=lib.int64)),
+    lambda lib: lib.argsort(lib.tensor([2, 1]), 0, out=lib.zeros(2, dtype=lib.int64)),
+    lambda lib: lib.argsort(lib.tensor([2, 1]), stable=True, out=lib.zeros(2, dtype=lib.int64)),
+    lambda lib: lib.argsort(lib.tensor([2, 1]), 0, False, True),
+]
+
+
+@pytest.mark.parametrize("call", OUTS)
+def test_out_is_taken_with_the_arguments_that_pytorch_wants_beside_it(call):
+    ours, theirs = (outcome(lambda lib=lib: call(lib)) for lib in BOTH)
+    assert ours[0] == theirs[0]  # the texts differ
+
+
+@pytest.mark.parametrize("shape", [(2, 2), (2,), (1, 1), (), (3,)])
+def test_addbmm_in_place_broadcasts_and_resizes(shape):
+    def call(lib):
+        x = lib.ones(shape)
+        batches = lib.arange(12.0).reshape(3, 2, 2)
+        result = x.addbmm_(batches, batches, beta=2, alpha=3)
+        assert result is x
+        return x
+
+    ours, theirs = (outcome(lambda lib=lib: call(lib)) for lib in BOTH)
+    assert ours[0] == theirs[0]
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int64", "float32"])
+@pytest.mark.parametrize("scales", [{}, {"beta": 0.5}, {"alpha": 2, "beta": 3}])
+def test_addbmm_of_integers_inside_vmap(dtype, scales):
+    def call(lib):
+        x, batches = lib.ones(3, 2, 2), lib.ones(3, 4, 2, 2)
+        x, batches = (t.to(getattr(lib, dtype)) for t in (x, batches))
+        return lib.vmap(lambda x, a: lib.addbmm(x, a, a, **scales))(x, batches)
+
+    same(call)
+
+
+def test_addbmm_resizes_its_out_without_a_word(recwarn):
+    x = taeda.ones(3, 2, 2)
+    assert taeda.addbmm(taeda.ones(2, 2), x, x, out=taeda.zeros(1)).shape == (2, 2)
+    assert not recwarn.list
+
+
+@pytest.mark.parametrize("size", [0, 1])
+def test_an_out_of_ormqr_keeps_its_order_where_it_had_elements(size):
+    def strides(lib):
+        eye = lib.eye(4)
+        return lib.ormqr(eye[:, :3], lib.ones(3), eye[:, :2], out=lib.zeros(size)).stride()
+
+    assert strides(taeda) == strides(torch)
+
+
+@pytest.mark.parametrize("sizes", [(3,), (2, 3), (5, 2, 3)])
+@pytest.mark.filterwarnings("ignore:An output with one or more elements was resized")
+def test_an_out_of_linear_with_gaps(sizes):
+    def strides(lib):
+        out = lib.zeros(*sizes[:-1], 4, 2)[..., 0]
+        lib.nn.functional.linear(lib.ones(sizes), lib.ones(4, 3), out=out)
+        return out.stride(), out.tolist()
+
+    assert strides(taeda) == strides(torch)
+
+
+@pytest.mark.parametrize("training", [False, True])
+@pytest.mark.filterwarnings("ignore:An output with one or more elements was resized")
+def test_statistics_of_batch_norm_are_written_in_training_alone(training):
+    def call(lib):
+        outs = lib.zeros(1), lib.full((5,), 7.0), lib.full((3,), 8.0)
+        x, running = lib.arange(8.0).reshape(4, 2), (lib.zeros(2), lib.ones(2))
+        lib.native_batch_norm(x, None, None, *running, training, 0.1, 1e-5, out=outs)
+        return outs[1:]
+
+    ours, theirs = (outcome(lambda lib=lib: call(lib)) for lib in BOTH)
+    assert [shape for _, _, shape in ours] == [shape for _, _, shape in theirs]
+
+
+def test_out_of_gather_is_refused_where_it_would_overlap_once_resized():
+    def call(lib):
+        index = lib.tensor([0, 1, 0])
+        return lib.gather(lib.arange(3), 0, index[1:], out=index[:1])
+
+    ours, theirs = (outcome(lambda lib=lib: call(lib)) for lib in BOTH)
+    assert ours[0] == theirs[0] == "RuntimeError"
+
+
+# --- results without a gradient ---
+
+
+def test_statistics_of_layer_norm_have_no_gradient():
+    found = []
+    for lib in BOTH:
+        x = lib.arange(6.0).reshape(2, 3).requires_grad_()
+        found.append([t.requires_grad for t in lib.native_layer_norm(x, [3], None, None, 1e-5)])
+    assert found[0] == found[1] == [True, False, False]
+
+
+@pytest.mark.parametrize("dtype", ["int64", "bool", "float32"])
+def test_the_gradient_of_dropout_of_any_dtype(dtype):
+    def call(lib):
+        gradient = lib.ones(4).to(getattr(lib, dtype))
+        return lib.ops.aten.native_dropout_backward(gradient, lib.ones(4, dtype=lib.bool), 2.5)
+
+    same(call)
+
+
+# --- arguments of other types ---
+
+FUNCTIONS = ["pixel_shuffle", "pixel_unshuffle", "channel_shuffle", "rrelu", "ctc_loss"]
+
+
+@pytest.mark.parametrize("name", [*FUNCTIONS, "multilabel_margin_loss"])
+def test_what_is_no_tensor_is_a_type_error(name):
+    rest = {"ctc_loss": (1, [1], [1]), "rrelu": ()}.get(name, (2,))
+    for lib in BOTH:
+        with pytest.raises(TypeError):
+            getattr(lib.nn.functional, name)("a", *rest)
+
+
+@pytest.mark.parametrize("name", ["l1_loss", "mse_loss", "kl_div", "huber_loss"])
+def test_a_reduction_that_is_no_word_is_a_value_error(name):
+    for lib in BOTH:
+        with pytest.raises(ValueError, match="3 is not a valid value for reduction"):
+            getattr(lib.nn.functional, name)(lib.ones(2), lib.ones(2), reduction=3)
+
+
+def test_a_device_by_number_is_an_accelerators():
+    if torch.cuda.is_available() or taeda.cuda.is_available():
+        pytest.skip("there is one")
+    for lib in BOTH:
+        with pytest.raises(RuntimeError, match="Cannot access accelerator device"):
+            lib.empty(2, device=0)
+
+
+def test_combinations_beyond_all_memory_are_refused_at_once():
+    for lib in BOTH:
+        with pytest.raises(RuntimeError):
+            lib.combinations(lib.ones(3), 1000, with_replacement=True)
+        with pytest.raises((TypeError, ValueError)):
+            lib.combinations(lib.ones(3), 1 << 63)

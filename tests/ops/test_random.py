@@ -202,3 +202,43 @@ def test_functional_forms_draw_what_pytorchs_draw(name, arguments):
         drawn.append(getattr(library.ops.aten, name).default(x, *arguments).numpy())
         assert x.tolist() == [1.0] * 5
     assert abs(drawn[0] - drawn[1]).max() <= 1e-5 * abs(drawn[1]).max()
+
+
+def same_numbers(draw):
+    torch = pytest.importorskip("torch")
+    drawn = []
+    for library in (taeda, torch):
+        library.manual_seed(3)
+        drawn.append(draw(library).tolist())
+    assert drawn[0] == drawn[1]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("n, p", [(5, 0.3), (30, 0.4), (200, 0.9), (10_000, 0.5), (1e6, 0.2)])
+def test_binomial_numbers_are_pytorchs(n, p, dtype):
+    """Where n p >= 10 each bit of the rejection method's constants counts, in the count's dtype."""
+
+    def draw(library):
+        kind = getattr(library, dtype)
+        count = library.full((2000,), float(n), dtype=kind)
+        return library.binomial(count, library.full((2000,), p, dtype=kind))
+
+    same_numbers(draw)
+
+
+@pytest.mark.parametrize("samples", [1, 3])
+@pytest.mark.parametrize("replacement", [False, True])
+def test_multinomial_draws_in_the_order_of_the_weights_in_memory(samples, replacement):
+    def draw(library):
+        weights = library.rand(7, 9)
+        parts = (weights.t(), weights[:, ::2].t(), weights[::2], weights[:, :1].t(), weights)
+        drawn = [library.multinomial(part, samples, replacement) for part in parts]
+        return library.cat(
+            [*drawn, library.multinomial(weights[1, ::2], samples, replacement)[None]]
+        )
+
+    same_numbers(draw)
+
+
+def test_gumbel_softmax_draws_row_by_row():
+    same_numbers(lambda lib: lib.nn.functional.gumbel_softmax(lib.zeros(5, 4).t(), hard=True))

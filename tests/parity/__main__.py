@@ -7,19 +7,28 @@ python -m tests.parity --only linalg.svd --dtype float32 --sample 3 --mode gradi
 from __future__ import annotations
 
 import argparse
+import itertools
 import re
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
-from tests.parity import plan, report, runner
+from tests.parity import child, plan, report, runner
 from tests.parity.child import Task
 
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--calls", type=int, default=200000)
+    parser.add_argument(
+        "--calls",
+        type=int,
+        help="make at least so many, if need be with other numbers and layouts than the databases' "
+        "first; without it, each once. A call is one of a sample in one way that both frameworks "
+        "made: those that PyTorch has not, or does not do, are not counted",
+    )
     parser.add_argument("--seed", type=int, default=0, help="the order of what is called")
+    parser.add_argument("--cycle", type=int, default=0, help="the numbers that are drawn first")
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--only", default="", help="a pattern that operators' names match")
     parser.add_argument("--dtype", default="", help="of one call")
@@ -48,11 +57,13 @@ def wanted(args: argparse.Namespace, tasks: list[Task]) -> list[Task]:
     if args.dtype:
         tasks = [task for task in tasks if task.dtype in (args.dtype, "")]
     if args.mode:
-        errors = bool(re.fullmatch(args.mode, "error"))
-        only = args.mode == "error"
-        tasks = [t for t in tasks if (errors if t.kind == "error" else not only)]
+        wrong = {kind for kind, database in child.KINDS.items() if database.whole}
+        out = {kind for kind in wrong if not re.fullmatch(args.mode, kind)}
+        tasks = [
+            t for t in tasks if t.kind not in out and (args.mode not in wrong or t.kind in wrong)
+        ]
     if args.sample is not None:
-        tasks = [Task(**(vars(t) | {"start": args.sample, "count": 1})) for t in tasks]
+        tasks = [replace(t, start=args.sample, count=1) for t in tasks]
     return tasks
 
 
@@ -64,19 +75,31 @@ def run(args: argparse.Namespace) -> runner.Results:
         tasks = [task for task in tasks if re.fullmatch(args.only or ".*", task.title)]
         runner.run(tasks, results, args.processes, stop=lambda: time.time() > end)
         return results
-    for number, tasks in enumerate(plan.rounds(args.seed, args.only)):
-        tasks = wanted(args, tasks)
-        tasks = [t for t in tasks if (t.kind, t.entry, t.dtype) not in results.exhausted]
-        if not tasks or (number and args.sample is not None):
+    for cycle in itertools.count(args.cycle):
+        before = results.calls
+        one_cycle(args, cycle, results, end)
+        enough = args.calls is None or results.calls >= args.calls or args.sample is not None
+        if enough or results.calls == before or time.time() > end:
             break
+    return results
 
-        def stop(enough: int = args.calls if number else 1 << 60) -> bool:
+
+def one_cycle(args: argparse.Namespace, cycle: int, results: runner.Results, end: float) -> None:
+    """The samples of which the numbers are drawn with one seed, until there are calls enough."""
+    calls = args.calls or 1 << 60
+    for number, tasks in enumerate(plan.rounds(args.seed, args.only, cycle)):
+        done = results.exhausted
+        tasks = [t for t in wanted(args, tasks) if (t.kind, t.entry, t.dtype, t.cycle) not in done]
+        if not tasks or (number and args.sample is not None):
+            return
+        every = number == 0 and cycle == args.cycle  # the first round is made whole
+
+        def stop(enough: int = 1 << 60 if every else calls) -> bool:
             return results.calls >= enough or time.time() > end
 
         runner.run(tasks, results, args.processes, args.mode, stop)
-        if stop(args.calls):
-            break
-    return results
+        if stop(calls):
+            return
 
 
 def main() -> int:

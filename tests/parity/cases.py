@@ -19,6 +19,7 @@ from tests.parity import (
     modes,
     rounding,
     truths,
+    wrong,
 )
 from tests.parity.mirror import Lifted, Moved
 from tests.parity.sides import Side
@@ -89,6 +90,8 @@ SKIPPED = (modes.NotApplicable, NotMirrored)
 def skipped(call: Call, theirs: judge.Outcome) -> bool:
     if isinstance(theirs.error, SKIPPED):
         return True
+    if call.mode == "wrong" and wrong.tells_nothing(theirs.error):
+        return True
     unable = "does not support automatic differentiation" in str(theirs.error)
     return theirs.error is not None and (call.free or unable)
 
@@ -152,16 +155,19 @@ def _modes(info: Any, dtype: torch.dtype) -> Iterator[tuple[str, Mode]]:
             yield name, mode
 
 
-def operator_calls(info: Any, dtype: torch.dtype, start: int, count: int) -> Iterator[Call]:
-    """All modes of `count` samples from that of index `start` on."""
+def operator_calls(
+    info: Any, dtype: torch.dtype, start: int, count: int, cycle: int = 0
+) -> Iterator[Call]:
+    """All modes of `count` samples from that of index `start` on. Other cycles draw other numbers,
+    and each sample's turn of layouts and dtypes is the next one."""
     requires_grad = (dtype.is_floating_point or dtype.is_complex) and info.supports_autograd
-    found = databases.samples(info, dtype, requires_grad, more=True, seed=0)
+    found = databases.samples(info, dtype, requires_grad, more=True, seed=cycle)
     undefined = bool(UNDEFINED.match(info.name))
     for index, sample in enumerate(islice(found, start, start + count), start):
         for name, mode in _modes(info, dtype):
             rules = replace(mode.rules, values=mode.rules.values and not undefined)
-            side = _side_of(info, sample, mode.grad, index)
-            opinions = tuple(_opinions(info, dtype, name, mode, sample, index))
+            side = _side_of(info, sample, mode.grad, index + cycle)
+            opinions = tuple(_opinions(info, dtype, name, mode, sample, index + cycle))
             yield Call(name, index, mode.run, side, rules, mode.free, opinions=opinions)
 
 
@@ -205,7 +211,7 @@ def _opinions(
     yield lambda: rounding.limit(mode.run, side)
 
 
-def error_calls(info: Any, dtype: Any, start: int, count: int) -> Iterator[Call]:
+def error_calls(info: Any, dtype: Any, start: int, count: int, cycle: int = 0) -> Iterator[Call]:
     """What PyTorch refuses, with the words that its own tests look for."""
     if info.error_inputs_func is None:
         return
@@ -214,3 +220,15 @@ def error_calls(info: Any, dtype: Any, start: int, count: int) -> Iterator[Call]
         for index, item in enumerate(islice(found, start, start + count), start):
             side = _side_of(info, item.sample_input, False, index)
             yield Call("error", index, modes.function, side, judge.Rules(), words=item.error_regex)
+
+
+def _accepted(side: Side) -> Any:
+    """None, or NotImplemented, a binary operator's way to refuse."""
+    result = side.call()
+    return result if result is NotImplemented else None
+
+
+def wrong_calls(info: Any, dtype: Any, start: int, count: int, cycle: int = 0) -> Iterator[Call]:
+    """Which calls with a wrong argument are refused, and by which class of exceptions."""
+    for index, sample in enumerate(islice(wrong.calls(info), start, start + count), start):
+        yield Call("wrong", index, _accepted, _side_of(info, sample, False, index), judge.Rules())

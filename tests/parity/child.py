@@ -24,15 +24,19 @@ from tests.parity.translate import NotMirrored
 
 @dataclass(frozen=True)
 class Kind:
-    """A database: its entries, and the calls of one of them."""
+    """A database: its entries, and the calls of one of them. `whole`: all samples in one task;
+    `drawn`: a cycle after the first has other calls."""
 
     entries: Callable[[], list[Any]]
-    calls: Callable[[Any, Any, int, int], Iterator[cases.Call]]
+    calls: Callable[..., Iterator[cases.Call]]
+    whole: bool = False
+    drawn: bool = False
 
 
 KINDS = {
-    "operator": Kind(databases.operators, cases.operator_calls),
-    "error": Kind(databases.operators, cases.error_calls),
+    "operator": Kind(databases.operators, cases.operator_calls, drawn=True),
+    "error": Kind(databases.operators, cases.error_calls, whole=True),
+    "wrong": Kind(databases.operators, cases.wrong_calls, whole=True),
     "module": Kind(databases.modules, modules.calls),
     "optimizer": Kind(databases.optimizers, optimizers.calls),
 }
@@ -49,11 +53,12 @@ class Task:
     start: int
     count: int
     modes: tuple[str, ...] = ()  # all where it is empty
+    cycle: int = 0  # which numbers are drawn
 
     def calls(self) -> Iterator[cases.Call]:
         kind = KINDS[self.kind]
         dtype = getattr(torch, self.dtype) if self.dtype else None
-        return kind.calls(kind.entries()[self.entry], dtype, self.start, self.count)
+        return kind.calls(kind.entries()[self.entry], dtype, self.start, self.count, self.cycle)
 
 
 def make(call: cases.Call, tell: Callable[..., None]) -> tuple[str, judge.Findings]:

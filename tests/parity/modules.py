@@ -102,7 +102,7 @@ def _call(
     return Call(mode, index, run, side, judge.Rules(strides=False), free, words)
 
 
-def calls(info: Any, dtype: torch.dtype, start: int, count: int) -> Iterator[Call]:
+def calls(info: Any, dtype: torch.dtype, start: int, count: int, cycle: int = 0) -> Iterator[Call]:
     for training in (True, False) if info.train_and_eval_differ else (True,):
         with databases.seeded(databases.title(info), str(dtype), training):
             samples = info.module_inputs_func(

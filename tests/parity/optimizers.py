@@ -92,7 +92,7 @@ def _given(side: OptimizerSide, value: Any) -> Any:
     return value
 
 
-def calls(info: Any, dtype: torch.dtype, start: int, count: int) -> Iterator[Call]:
+def calls(info: Any, dtype: torch.dtype, start: int, count: int, cycle: int = 0) -> Iterator[Call]:
     def call(mode: str, index: int, run: Any, sample: Any, words: str = "") -> Call:
         def side(library: str, double: bool = False) -> OptimizerSide:
             return OptimizerSide(library, info, sample, double, dtype)

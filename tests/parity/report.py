@@ -45,6 +45,8 @@ def reproduction(finding: Finding) -> str:
     parts = [f"python -m tests.parity --only '{finding.task.title}'"]
     if finding.task.dtype:
         parts.append(f"--dtype {finding.task.dtype}")
+    if finding.task.cycle:
+        parts.append(f"--cycle {finding.task.cycle}")
     return " ".join([*parts, f"--sample {finding.sample} --mode '{finding.mode}'"])
 
 

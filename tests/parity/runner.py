@@ -34,7 +34,8 @@ class Finding:
 
     def __str__(self) -> str:
         task = self.task
-        return f"{task.title}\t{self.aspect}\t{task.dtype}\t{self.sample}\t{self.text}"
+        sample = f"{self.sample}@{task.cycle}" if task.cycle else f"{self.sample}"
+        return f"{task.title}\t{self.aspect}\t{task.dtype}\t{sample}\t{self.text}"
 
 
 @dataclass
@@ -49,7 +50,7 @@ class Results:
     calls: int = 0
     skipped: int = 0
     oracle_deaths: int = 0
-    exhausted: set[tuple[str, int, str]] = field(default_factory=set)
+    exhausted: set[tuple[str, int, str, int]] = field(default_factory=set)
     log: TextIO | None = None  # a line for each finding as it comes
 
     def add(self, task: Task, mode: str, sample: int, status: str, found: list) -> None:
@@ -116,7 +117,7 @@ class Worker:
             if what == "harness":
                 self.results.find(Finding(task, "harness", "error", -1, rest[0]))
             elif rest[0] < task.count:
-                self.results.exhausted.add((task.kind, task.entry, task.dtype))
+                self.results.exhausted.add((task.kind, task.entry, task.dtype, task.cycle))
 
     def finish(self, number: int) -> None:
         self.queue = [item for item in self.queue if item[0] > number]

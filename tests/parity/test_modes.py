@@ -4,7 +4,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from tests.parity import cases, databases, modes, report, runner, sides  # noqa: E402
+from tests.parity import cases, databases, modes, report, runner, sides, wrong  # noqa: E402
 from tests.parity.child import Task  # noqa: E402
 
 SINGLE = ["add", "mm", "exp", "cat", "linalg.inv", "fft.fft"]
@@ -154,3 +154,40 @@ def test_operators_of_one_and_of_several_results_are_called_with_out():
     for title in ("add", "where", "linalg.det", "sort", "linalg.svd"):
         outcome = call_of(title, "out").theirs()
         assert outcome.error is None
+
+
+def wrong_call_of(title, accepted):
+    """The first generated call of an operator that PyTorch accepts, or one that it refuses."""
+    info = next(i for i in databases.operators() if databases.title(i) == title)
+    for call in cases.wrong_calls(info, None, 0, 1000):
+        theirs = call.theirs()
+        if not cases.skipped(call, theirs) and (theirs.error is None) == accepted:
+            return call
+    raise AssertionError
+
+
+@pytest.mark.parametrize("title", ["exp", "mm", "softmax", "nn.functional.linear"])
+def test_a_wrong_argument_that_is_accepted_or_refused_otherwise_is_found(title, found):
+    def accepts_anything(op, out, *args, **kwargs):
+        return None
+
+    def raises_another_class(op, out, *args, **kwargs):
+        raise KeyError
+
+    def refuses_anything(op, out, *args, **kwargs):
+        raise TypeError
+
+    call = wrong_call_of(title, accepted=False)
+    assert not found(call, right)
+    assert found(call, accepts_anything) == {"accepted"}
+    assert found(call, raises_another_class) == {"class"}
+    assert found(wrong_call_of(title, accepted=True), refuses_anything) == {"refused"}
+
+
+def test_every_operator_has_wrong_arguments():
+    counts = {}
+    for info in databases.operators():
+        if torch.float32 in info.dtypes and wrong._right(info):
+            counts[databases.title(info)] = len(list(wrong.calls(info)))
+    assert not {title: count for title, count in counts.items() if count < 7}
+    assert len(counts) > 500

@@ -175,7 +175,7 @@ def _native_batch_norm_legit(
     >>> torch._native_batch_norm_legit(torch.tensor([[1.0], [3.0]]), None, None, True, 0.1, 0.0)[1]
     tensor([2.])
     """
-    if len(rest) + len(options) == 3:
+    if len(rest) + len(options.keys() - {"out"}) == 3:
         rest = (None, None, *rest)
         if options.get("training", True) is False or (len(rest) > 2 and rest[2] is False):
             raise RuntimeError("running_mean and running_var must be defined in evaluation mode")

@@ -7,6 +7,7 @@ from typing import Any
 
 import taeda
 from taeda import _C, Tensor
+from taeda._arguments import require_tensors
 
 
 def _of_method(name: str) -> Callable[..., Any]:
@@ -146,6 +147,7 @@ def gradient(
     >>> torch.gradient(torch.tensor([1.0, 4.0, 9.0, 16.0]))[0]
     tensor([3., 4., 6., 7.])
     """
+    require_tensors("gradient", input=input)
     if edge_order not in (1, 2):
         raise RuntimeError("torch.gradient only supports edge_order=1 and edge_order=2.")
     dims = _gradient_dims(input, spacing, dim)
@@ -253,6 +255,7 @@ def _scaled_mm(
 
     Computed in float32; the result has the first matrix' dtype unless another is given.
     """
+    require_tensors("_scaled_mm", input=self, mat2=mat2, scale_a=scale_a, scale_b=scale_b)
     for name, matrix in (("mat1", self), ("mat2", mat2)):
         if matrix.dim() != 2:
             raise RuntimeError(f"{name} must be a matrix, got {matrix.dim()} dimensions")

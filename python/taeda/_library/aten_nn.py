@@ -64,9 +64,12 @@ def _native_dropout(x: Tensor, p: float, train: bool | None) -> tuple[Tensor, Te
     return ours._fused_dropout(x, p) if is_drawn else taeda.native_dropout(x, p, train)
 
 
-_dropout_gradient = define(
-    "native_dropout_backward(Tensor grad_output, Tensor mask, float scale) -> Tensor"
-)(lambda gy, mask, scale: ours._dropout_backward(gy, mask, scale))
+@define("native_dropout_backward(Tensor grad_output, Tensor mask, float scale) -> Tensor")
+def _dropout_gradient(gy: Tensor, mask: Tensor, scale: float) -> Tensor:
+    """In one operator where the arguments are those of native_dropout's backward."""
+    usual = mask.dtype == taeda.bool and gy.shape == mask.shape
+    usual = usual and (gy.is_floating_point() or gy.is_complex())
+    return ours._dropout_backward(gy, mask, scale) if usual else gy * mask * scale
 
 
 @spells("_fused_dropout")

@@ -9,14 +9,14 @@ from typing import Any
 import taeda
 from taeda import Tensor
 
-from .optimizer import Optimizer, ParamsT, check_lr, number
+from .optimizer import Optimizer, ParamsT, check_lr
 
 __all__ = ["LBFGS"]
 
 
 def _cubic_minimum(
-    x1: float, f1: float, g1: float, x2: float, f2: float, g2: float, bounds: Any = None
-) -> float:
+    x1: Any, f1: float, g1: Any, x2: Any, f2: float, g2: Any, bounds: Any = None
+) -> Any:
     """The minimum of the cubic through two points with given slopes, within ``bounds``."""
     low, high = bounds if bounds is not None else (min(x1, x2), max(x1, x2))
     d1 = g1 + g2 - 3 * (f1 - f2) / (x1 - x2)
@@ -31,17 +31,22 @@ def _cubic_minimum(
     return min(max(position, low), high)
 
 
-class _Point:
-    """A step length with loss, gradient and slope there."""
+# What a call of step leaves to the next one, beside the counts and `al`, a workspace.
+_KNOWN = ("d", "t", "old_dirs", "old_stps", "ro", "H_diag", "prev_flat_grad", "prev_loss")
 
-    def __init__(self, t: float, loss: float, grad: Tensor, slope: float) -> None:
+
+class _Point:
+    """A step length with loss, gradient and slope there; lengths that were computed from slopes are
+    tensors, as in PyTorch, whose state has them."""
+
+    def __init__(self, t: Any, loss: float, grad: Tensor, slope: Tensor) -> None:
         self.t, self.loss, self.grad, self.slope = t, loss, grad, slope
 
 
 def _strong_wolfe(
-    evaluate: Callable[[float], _Point],
+    evaluate: Callable[[Any], _Point],
     start: _Point,
-    t: float,
+    t: float | Tensor,
     direction_size: float,
     c1: float = 1e-4,
     c2: float = 0.9,
@@ -182,7 +187,7 @@ class LBFGS(Optimizer):
             )
         return taeda.cat(views)
 
-    def _add_direction(self, step: float, direction: Tensor) -> None:
+    def _add_direction(self, step: Any, direction: Tensor) -> None:
         offset = 0
         for p in self._params:
             real = taeda.view_as_real(p) if p.is_complex() else p
@@ -191,7 +196,7 @@ class LBFGS(Optimizer):
             offset += count
 
     def _evaluate_at(
-        self, closure: Callable, start: list[Tensor], direction: Tensor, t: float
+        self, closure: Callable, start: list[Tensor], direction: Tensor, t: Any
     ) -> _Point:
         """Loss and gradient a step ``t`` along ``direction``; the parameters stay in place."""
         self._add_direction(t, direction)
@@ -199,33 +204,34 @@ class LBFGS(Optimizer):
         grad = self._gather_flat_grad()
         for p, value in zip(self._params, start):
             p.copy_(value)
-        return _Point(t, loss, grad, float(grad.dot(direction)))
+        return _Point(t, loss, grad, grad.dot(direction))
 
     @staticmethod
-    def _direction(state: dict[str, Any], grad: Tensor, history_size: int) -> Tensor:
+    def _direction(
+        state: dict[str, Any], known: dict[str, Any], grad: Tensor, history_size: int
+    ) -> Tensor:
         """Two-loop recursion: minus the approximate inverse Hessian times the gradient."""
         if state["n_iter"] == 1:
-            state["old_dirs"], state["old_stps"], state["ro"] = [], [], []
-            state["H_diag"] = 1
+            known["old_dirs"], known["old_stps"], known["ro"] = [], [], []
+            known["H_diag"] = 1
             return grad.neg()
-        state.setdefault("al", [None] * history_size)
-        y = grad.sub(state["prev_flat_grad"])
-        s = state["d"].mul(state["t"])
+        y = grad.sub(known["prev_flat_grad"])
+        s = known["d"].mul(known["t"])
         ys = y.dot(s)
-        old_y, old_s, ro = state["old_dirs"], state["old_stps"], state["ro"]
+        old_y, old_s, ro = known["old_dirs"], known["old_stps"], known["ro"]
         if ys > 1e-10:
             if len(old_y) == history_size:
                 del old_y[0], old_s[0], ro[0]
             old_y.append(y)
             old_s.append(s)
             ro.append(1.0 / ys)
-            state["H_diag"] = ys / y.dot(y)
+            known["H_diag"] = ys / y.dot(y)
         q = grad.neg()
-        al = state["al"]
+        al = state.setdefault("al", [None] * history_size)
         for i in range(len(old_y) - 1, -1, -1):
             al[i] = old_s[i].dot(q) * ro[i]
             q.add_(old_y[i], alpha=-al[i])
-        r = q.mul(state["H_diag"])
+        r = q.mul(known["H_diag"])
         for i in range(len(old_y)):
             be = old_y[i].dot(r) * ro[i]
             r.add_(old_s[i], alpha=al[i] - be)
@@ -243,7 +249,7 @@ class LBFGS(Optimizer):
 
     def _step(self, closure: Callable[[], Any]) -> Any:
         group = self.param_groups[0]
-        lr = number(group["lr"])
+        lr = group["lr"]
         state = self.state[self._params[0]]
         state.setdefault("func_evals", 0)
         state.setdefault("n_iter", 0)
@@ -254,20 +260,19 @@ class LBFGS(Optimizer):
         grad = self._gather_flat_grad()
         if float(grad.abs().max()) <= group["tolerance_grad"]:
             return first_loss
+        known = {name: state.get(name) for name in _KNOWN}
         iterations = 0
         while iterations < group["max_iter"]:
             iterations += 1
             state["n_iter"] += 1
-            direction = self._direction(state, grad, group["history_size"])
-            state["prev_flat_grad"] = grad.clone(memory_format=taeda.contiguous_format)
-            state["prev_loss"] = loss
-            state["d"] = direction
+            direction = self._direction(state, known, grad, group["history_size"])
+            known["prev_flat_grad"] = grad.clone(memory_format=taeda.contiguous_format)
+            known["prev_loss"] = loss
+            known["d"] = direction
             first = state["n_iter"] == 1
-            size = float(grad.abs().sum())
-            t = (1.0 / size if size > 1.0 else 1.0) * lr if first else lr
-            slope = float(grad.dot(direction))
+            t = known["t"] = min(1.0, 1.0 / grad.abs().sum()) * lr if first else lr
+            slope = grad.dot(direction)
             if slope > -group["tolerance_change"]:
-                state["t"] = t
                 break
             used = 0
             previous_loss = loss
@@ -289,7 +294,7 @@ class LBFGS(Optimizer):
                     loss = float(closure())
                     grad = self._gather_flat_grad()
                     used = 1
-            state["t"] = t
+            known["t"] = t
             evaluations += used
             state["func_evals"] += used
             if (
@@ -300,4 +305,5 @@ class LBFGS(Optimizer):
                 or abs(loss - previous_loss) < group["tolerance_change"]
             ):
                 break
+        state.update(known)
         return first_loss

@@ -9,6 +9,7 @@ from typing import Any
 
 import taeda
 from taeda import Tensor
+from taeda._arguments import require_tensors
 
 from .raw import fallback, has, raw, raw_
 
@@ -314,6 +315,7 @@ def rrelu(
     >>> torch.nn.functional.rrelu(torch.tensor([-1., 2.]), lower=0.1, upper=0.3)
     tensor([-0.2000,  2.0000])
     """
+    require_tensors("rrelu", input=input)
     if lower > upper:
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     if has("rrelu"):
@@ -407,7 +409,8 @@ def gumbel_softmax(
     """
     if eps != 1e-10:
         warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=2)
-    gumbels = -taeda.empty_like(logits).exponential_().log()
+    drawn = taeda.empty_like(logits, memory_format=taeda.contiguous_format).exponential_()
+    gumbels = -drawn.log()
     soft = ((logits + gumbels) / tau).softmax(dim)
     if not hard:
         return soft

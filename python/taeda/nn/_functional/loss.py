@@ -10,6 +10,7 @@ from typing import Any
 
 import taeda
 from taeda import _C, Tensor
+from taeda._arguments import require_tensors
 from taeda.nn._reduction import get_enum, legacy_get_string
 
 from .raw import raw
@@ -141,6 +142,11 @@ def multilabel_margin_loss(
     if size_average is not None or reduce is not None:
         reduction = legacy_get_string(size_average, reduce)
     get_enum(reduction)
+    require_tensors("multilabel_margin_loss", input=input, target=target)
+    if input.dtype not in (taeda.float32, taeda.float64):
+        raise NotImplementedError(
+            f'"multilabel_margin_loss_forward_out_frame" not implemented for {input.dtype}'
+        )
     if input.dim() > 2 or 0 in input.shape[max(input.dim() - 1, 0) :]:
         raise RuntimeError(
             "Expected non-empty vector or matrix with optional 0-dim batch size, but got: "
@@ -308,6 +314,7 @@ def ctc_loss(
     tensor(0.8432)
     """
     get_enum(reduction)
+    require_tensors("ctc_loss", log_probs=log_probs, targets=targets)
     single = log_probs.dim() == 2
     if single:
         log_probs = log_probs.unsqueeze(1)

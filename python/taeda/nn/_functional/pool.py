@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import taeda
 from taeda import Tensor
+from taeda._arguments import require_tensors
 from taeda.nn._ntuple import list_with_default as _list_with_default
 from taeda.nn._ntuple import ntuple as _ntuple
 
@@ -285,6 +286,7 @@ def _adaptive_max_pool(n: int) -> tuple[_AdaptiveMaxPool, _AdaptiveMaxPool]:
         return values, indices
 
     def pool(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+        require_tensors(pool.__name__, input=input)
         values, indices = function(input, _full_size(input, output_size, n))
         return (values, indices) if return_indices else values
 
@@ -412,6 +414,9 @@ def _max_unpool(n: int) -> _MaxUnpool:
         padding: Any = 0,
         output_size: Any = None,
     ) -> Tensor:
+        require_tensors(name, input=input, indices=indices)
+        if not input.is_floating_point():
+            raise NotImplementedError(f'"{name}" not implemented for {input.dtype}')
         kernel = _ntuple(n)(kernel_size)
         steps = kernel if stride is None else _ntuple(n)(stride)
         sizes = _unpool_size(input, kernel, steps, _ntuple(n)(padding), output_size)

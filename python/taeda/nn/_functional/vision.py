@@ -8,6 +8,7 @@ from typing import Any
 
 import taeda
 from taeda import _C, Tensor
+from taeda._arguments import require_tensors
 
 from .raw import fallback, raw
 
@@ -163,6 +164,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     tensor([[[0., 1.],
              [2., 3.]]])
     """
+    require_tensors("pixel_shuffle", input=input)
     r = upscale_factor
     if input.dim() < 3:
         raise RuntimeError(
@@ -193,6 +195,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     >>> torch.nn.functional.pixel_unshuffle(x, 2).flatten()
     tensor([0., 1., 2., 3.])
     """
+    require_tensors("pixel_unshuffle", input=input)
     r = downscale_factor
     if input.dim() < 3:
         raise RuntimeError(
@@ -225,6 +228,7 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     >>> torch.nn.functional.channel_shuffle(x, 2).flatten()
     tensor([0., 2., 1., 3.])
     """
+    require_tensors("channel_shuffle", input=input)
     if input.dim() < 3:
         raise RuntimeError(
             f"channel_shuffle expects input with > 2 dims, but got input with sizes "

@@ -1,4 +1,4 @@
-// Drawing categories by weight.
+// Drawing categories by weight, which may lie column by column (`p.strides`).
 //
 // With replacement: the cumulative distribution is searched for a uniform number. Without, or for
 // one sample: the categories with the largest weight / Exp(1) (Efraimidis and Spirakis, Weighted
@@ -52,29 +52,36 @@ void draw_with_replacement(const View& out, const View& p, Generator& generator)
   for (int64_t r = 0, since_look = 0; r < rows; r++) {
     since_look += categories + samples;
     if (since_look > kBetweenLooks) lock.look(), since_look = 0;
-    const T* const weights = p.as<T>() + r * categories;
-    for (int64_t c = 0; c < categories; c++) row[c] = static_cast<Compute>(weights[c]);
+    const T* const weights = p.as<T>() + r * p.strides[0];
+    for (int64_t c = 0; c < categories; c++)
+      row[c] = static_cast<Compute>(weights[c * p.strides[1]]);
     draw_row(row, out.as<int64_t>() + r * samples, samples, lock);
   }
 }
 
-// Exponentials, keys and the largest of those, for so many rows at a time.
+// Exponentials in the order of the weights in memory, keys and the largest of those, for so many
+// rows at a time; for all where they lie column by column.
 template <class T, class Compute>
 void draw_without_replacement(const View& out, const View& p, Generator& generator) {
   const int64_t rows = p.sizes[0], categories = p.sizes[1], samples = out.sizes[1];
-  const int64_t at_once = std::clamp<int64_t>(kKeysAtOnce / categories, 1, rows);
+  const bool by_rows = p.strides[1] == 1;
+  const int64_t at_once = by_rows ? std::clamp<int64_t>(kKeysAtOnce / categories, 1, rows) : rows;
   const Scratch<Compute> keys(at_once * categories), largest(at_once * samples);
+  const Scratch<Compute> drawn_by_columns(by_rows ? 0 : rows * categories);
   for (int64_t begin = 0; begin < rows; begin += at_once) {
     const int64_t n = std::min(at_once, rows - begin), count = n * categories;
     const int64_t sizes[] = {n, categories}, strides[] = {categories, 1}, drawn[] = {n, samples},
                   drawn_strides[] = {samples, 1};
     const View key_view{keys.data(), kDTypeOf<Compute>, sizes, strides, count, true};
-    random_exponential(key_view, 1, generator);
+    View draws = key_view;
+    if (!by_rows) draws.data = drawn_by_columns.data();
+    random_exponential(draws, 1, generator);
     const T* const weights = p.as<T>() + begin * categories;
     parallel_for(0, count, 1 << 14, [&, keys = keys.data()](int64_t from, int64_t to) {
       for (int64_t i = from; i < to; i++) {
-        const auto key = static_cast<Compute>(
-            T(static_cast<Compute>(weights[i]) / static_cast<Compute>(T(keys[i]))));
+        const int64_t at = by_rows ? i : i / categories + i % categories * rows;
+        const auto key = static_cast<Compute>(T(static_cast<Compute>(weights[at]) /
+                                                static_cast<Compute>(T(draws.as<Compute>()[at]))));
         keys[i] = key == key ? key : Compute(0);  // 0 / 0: a category that is never drawn
       }
     });
@@ -90,10 +97,10 @@ void check_weights(const View& p) {
   const int64_t rows = p.sizes[0], categories = p.sizes[1];
   for (int64_t r = 0; r < rows; r++) {
     check_interrupt();
-    const T* const weights = p.as<T>() + r * categories;
+    const T* const weights = p.as<T>() + r * p.strides[0];
     double sum = 0;
     for (int64_t c = 0; c < categories; c++) {
-      const auto weight = static_cast<double>(weights[c]);
+      const auto weight = static_cast<double>(weights[c * p.strides[1]]);
       TD_CHECK(weight >= 0 && std::isfinite(weight),
                "probability tensor contains either `inf`, `nan` or element < 0");
       sum += weight;

@@ -63,19 +63,25 @@ double poisson(double rate, Mt19937& generator) {
   return rate >= 10 ? poisson_by_rejection(rate, generator) : poisson_by_counting(rate, generator);
 }
 
-double binomial_by_rejection(double n, double p, Mt19937& generator) {
-  const double deviation = std::sqrt(n * p * (1 - p)), odds = p / (1 - p);
-  const double b = 1.15 + 2.53 * deviation;
-  const Hat hat{-0.0873 + 0.0248 * b + 0.01 * p, b, n * p + 0.5, 0.92 - 4.2 / b};
-  const double scale = (2.83 + 5.1 / b) * deviation;
-  const double mode = std::floor((n + 1) * p);
+// The constants are rounded to F, as PyTorch's are: the numbers drawn follow from each bit of them.
+template <class F>
+double binomial_by_rejection(F n, F p, Mt19937& generator) {
+  const F mean = n * p, deviation = std::sqrt(mean * (1 - p)), odds = p / (1 - p);
+  const F b = static_cast<F>(1.15 + 2.53 * static_cast<double>(deviation));
+  const double wide_b = b, wide_p = p;
+  const F a = static_cast<F>(-0.0873 + 0.0248 * wide_b + 0.01 * wide_p);
+  const F centre = static_cast<F>(static_cast<double>(mean) + 0.5);
+  const F v_inside = static_cast<F>(0.92 - 4.2 / wide_b);
+  const F scale = static_cast<F>((2.83 + 5.1 / wide_b) * static_cast<double>(deviation));
+  const Hat hat{a, b, centre, v_inside};
+  const double mode = std::floor((n + 1) * p), log_odds = std::log(static_cast<double>(odds));
   const double at_mode = std::lgamma(mode + 1) + std::lgamma(n - mode + 1);
   while (true) {
     const Proposal x = hat.draw(generator);
     if (x.inside) return x.k;
     if (x.k < 0 || x.k > n) continue;
     const double ratio =
-        at_mode - std::lgamma(x.k + 1) - std::lgamma(n - x.k + 1) + (x.k - mode) * std::log(odds);
+        at_mode - std::lgamma(x.k + 1) - std::lgamma(n - x.k + 1) + (x.k - mode) * log_odds;
     if (std::log(x.v * scale / hat.density(x)) <= ratio) return x.k;
   }
 }
@@ -91,14 +97,15 @@ double binomial_by_counting(double n, double p, Mt19937& generator) {
   }
 }
 
-double binomial(double n, double p, Mt19937& generator) {
+template <class F>
+double binomial(F n, F p, Mt19937& generator) {
   if (n <= 0 || p <= 0) return 0;
   if (p >= 1) return n;
   if (std::isnan(n) || std::isnan(p)) return std::nan("");
-  const double rarer = p <= 0.5 ? p : 1 - p;
+  const F rarer = p <= F(0.5) ? p : 1 - p;
   const double k = n * rarer >= 10 ? binomial_by_rejection(n, rarer, generator)
                                    : binomial_by_counting(n, rarer, generator);
-  return p <= 0.5 ? k : n - k;
+  return p <= F(0.5) ? k : n - k;
 }
 
 template <class T>
@@ -131,7 +138,8 @@ void random_binomial(const View& out, const View& count, const View& prob, Gener
   with_dtype<Floating>(out.dtype, [&]<class T>(T) {
     for (int64_t i = 0; i < out.numel; i++) {
       look_at_times(i, lock);
-      out.as<T>()[i] = from_real<T>(binomial(real(count.as<T>()[i]), real(prob.as<T>()[i]), *lock));
+      out.as<T>()[i] = from_real<T>(binomial(static_cast<Wide<T>>(count.as<T>()[i]),
+                                             static_cast<Wide<T>>(prob.as<T>()[i]), *lock));
     }
   });
 }

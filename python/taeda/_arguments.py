@@ -1,0 +1,34 @@
+"""Checks of arguments by functions that are written in Python, with the texts of those in C++."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from taeda._C import Tensor
+
+__all__: list[str] = []
+
+
+def require_tensors(function: str, **arguments: Any) -> None:
+    """TypeError for the first of `arguments`, in the order of the call, that is no tensor."""
+    for i, (name, value) in enumerate(arguments.items()):
+        if not isinstance(value, Tensor) and not hasattr(value, "__torch_function__"):
+            raise TypeError(
+                f"{function}(): argument '{name}' (position {i + 1}) must be Tensor, not "
+                f"{type(value).__name__}"
+            )
+
+
+def require_list_of_tensors(function: str, values: Any) -> None:
+    """TypeError where one of `values` is no tensor, or they are no list."""
+    if not isinstance(values, (tuple, list)):
+        raise TypeError(
+            f"{function}(): argument 'tensors' (position 1) must be tuple of Tensors, not "
+            f"{type(values).__name__}"
+        )
+    for i, value in enumerate(values):
+        if not isinstance(value, Tensor) and not hasattr(value, "__torch_function__"):
+            raise TypeError(
+                f"{function}(): expected Tensor as element {i} in argument 0, but got "
+                f"{type(value).__name__}"
+            )
