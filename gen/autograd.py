@@ -153,8 +153,7 @@ def _body(op: Op, table: Table) -> list[str]:
         return [made, f"if (level != 0) autograd::clear_tangents({written});", "return made;"]
     tangents = _tangents(op, table)
     if not tangents:
-        missing = f'if (level != 0) autograd::fail_no_forward_rule("{op.name}");'
-        return [missing, f"return {below};"]
+        return [f'if (level != 0) autograd::fail_no_forward_rule("{op.name}");', f"return {below};"]
     lines = _unpacked(op)
     if op.may_write and "result" not in _names_in_rule(op):  # writing destroys what the rule reads
         lines += [*tangents["made"], made, "autograd::set_tangent(made, tangent, level);"]

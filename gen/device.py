@@ -34,8 +34,7 @@ def is_native(op: Op, device: str) -> bool:
 
 def device_function(op: Op, table: Table) -> list[str]:
     head = f"static {op.result} device_{op.ident}([[maybe_unused]] {op.internal_parameters})"
-    bodies = {"pointwise": _pointwise_body, "kernel": _kernel_body}
-    body = bodies.get(op.body, _hand_written_body)
+    body = {"pointwise": _pointwise_body, "kernel": _kernel_body}.get(op.body, _hand_written_body)
     return block(head, contract_lines(op, table) if op.body != "expr" else [], body(op, table))
 
 

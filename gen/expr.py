@@ -184,8 +184,7 @@ class Translator(ast.NodeVisitor):
         parts, left = [], self.visit(node.left)
         for op, right_node in zip(node.ops, node.comparators):
             if isinstance(op, (ast.Is, ast.IsNot)):
-                sign = "!" if isinstance(op, ast.Is) else ""
-                return Value(f"{sign}expr::given({left.cpp})", "B")
+                return Value(f"{'!' * isinstance(op, ast.Is)}expr::given({left.cpp})", "B")
             if isinstance(op, (ast.In, ast.NotIn)):
                 choices = self._all(right_node.elts)  # type: ignore[attr-defined]
                 text = " || ".join(f"{left.cpp} == {c.cpp}" for c in choices)

@@ -80,8 +80,7 @@ def source(
 def _forms(op: Op) -> list[tuple[str, str, str]]:
     """Result, public name and function of an operator and of its in-place form."""
     inplace = ("Tensor", f"{op.name}_", f"op::{op.ident}_inplace")
-    written = [inplace] if "inplace" in op.variants else []
-    return [(op.result, op.name, f"op::{op.ident}"), *written]
+    return [(op.result, op.name, f"op::{op.ident}"), *[inplace] * ("inplace" in op.variants)]
 
 
 def _distinct(ops: Iterable[Op], skipped: int) -> list[Op]:

@@ -198,8 +198,7 @@ class BackwardNode:
             later = " || ".join(self.needs[name] for names, _ in groups[i + 1 :] for name in names)
             value = self._evaluated(t, text, later)
             if op.dual_grad:
-                call = self._evaluated(t, op.dual_grad[targets[0]], later)
-                value = one_pass(op, value, call, t)
+                value = one_pass(op, value, self._evaluated(t, op.dual_grad[targets[0]], later), t)
             if op.inplace_grad:
                 inplace = self._evaluated(t, op.inplace_grad, later)
                 value = Value(f"in_place ? {inplace.cpp} : {value.cpp}", "T")

@@ -145,5 +145,4 @@ def _written_inplace(op: Op) -> str:
     # Backward may read the values of the first argument, as they were before the call.
     if not op.dispatched or op.sig.args[0] in Saved(op).args:
         read = f"autograd::read_before_write({', '.join(a.name for a in op.sig.tensors)})"
-    call = f"op::{op.ident}({', '.join([read, *rest])})"
-    return f'write_inplace("{op.name}_", {target}, {call})'
+    return f'write_inplace("{op.name}_", {target}, op::{op.ident}({", ".join([read, *rest])}))'

@@ -116,8 +116,7 @@ def _case(call: Call) -> list[str]:
     if call.inplace or op.mutates:
         return [*lines, f"return call_inplace<{call.function}>({given});"]
     functions = f"{call.function}, op::{op.ident}_out" if call.has_out else call.function
-    caller = "call_named" if named else "call_operator"
-    return [*lines, f"return {caller}<{functions}>({given});"]
+    return [*lines, f"return call_{'named' if named else 'operator'}<{functions}>({given});"]
 
 
 # --- tables ---

@@ -144,8 +144,7 @@ def _aliases(op: Op) -> Iterator[str]:
     ):
         for name, arguments in overloads:
             whole = f"{namespace(op)}::{stem}.{'' if name == 'default' else name}"
-            seen = str(name not in op.aten_unseen).lower()
-            form_and_seen = f"Operator::Form::{form}, {seen}"
+            form_and_seen = f"Operator::Form::{form}, {str(name not in op.aten_unseen).lower()}"
             yield f'{{"{whole}", &record::{op.ident}, {quoted(arguments)}, {form_and_seen}}}'
 
 

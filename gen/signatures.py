@@ -103,5 +103,4 @@ def annotation(op: Op, a: Argument) -> str:
 
 
 def _parameter(op: Op, a: Argument) -> str:
-    default = "" if a.default is None else f" = {a.default}"
-    return f"{python_name(a)}: {annotation(op, a)}{default}"
+    return f"{python_name(a)}: {annotation(op, a)}{'' if a.default is None else f' = {a.default}'}"
