@@ -41,7 +41,7 @@ CALLS = {
     "triu_indices of none": lambda **to: taeda.triu_indices(2, 3, 9, **to),
     "one_hot": lambda device: F.one_hot(taeda.arange(6, device=device).view(2, 3), 7),
     "meshgrid": lambda **to: taeda.meshgrid(
-        taeda.arange(3, **to), taeda.linspace(0, 1, 4, **to), indexing="xy"
+        taeda.arange(3.0, **to), taeda.linspace(0, 1, 4, **to), indexing="xy"
     )[1],
     "cartesian_prod": lambda **to: taeda.cartesian_prod(
         taeda.arange(3, **to), taeda.arange(4, **to)
@@ -82,7 +82,7 @@ ROUNDED = {
         for dtype in dtypes("float32", "float64", "bfloat16", "float16")
         if n == 300 or dtype in dtypes("float32", "float64")
     },
-    "kaiser of a large beta": lambda **to: taeda.kaiser_window(50, beta=90.0, **to),
+    "kaiser of a large beta": lambda **to: taeda.kaiser_window(50, True, 90.0, **to),
 }  # fmt: skip
 
 
