@@ -211,8 +211,14 @@ def _with(results: dict[str, Any], table: list[Row], way: str) -> int:
 
 
 def _head(results: dict[str, Any], table: list[Row]) -> str:
+    names = {row.name: row for row in table}
+    inside = {
+        title: modes
+        for title, modes in results["operators"].items()
+        if not (owner := _owner(title, set(names))) or names[owner].in_scope
+    }
     deaths = sum(aspect.endswith((" crash", " hang")) for _, aspect, _ in results["mismatches"])
-    refused = sum(modes.get("error", (0, 0))[0] for modes in results["operators"].values())
+    refused = sum(modes.get("error", (0, 0))[0] for modes in inside.values())
     other = sum(n for _, aspect, n in results["mismatches"] if aspect == "error words")
     compared = [row for row in table if row.in_scope]
     outside = [row for row in table if not row.in_scope]
@@ -225,7 +231,7 @@ def _head(results: dict[str, Any], table: list[Row]) -> str:
         goal=GOAL,
         tried=_with(results, table, "error"),
         wronged=_with(results, table, "wrong"),
-        generated=sum(modes.get("wrong", (0, 0))[0] for modes in results["operators"].values()),
+        generated=sum(modes.get("wrong", (0, 0))[0] for modes in inside.values()),
         deaths=deaths or "none",
         passing=passing,
         reasoned=sum(row.explained for row in compared),

@@ -44,8 +44,6 @@ def require_bool(function: str, name: str, value: Any) -> None:
 def require_int(function: str, name: str, value: Any) -> None:
     """TypeError where an argument is no integer, ValueError where it is none of 64 bits."""
     if not hasattr(value, "__index__") and not hasattr(value, "__torch_function__"):
-        raise TypeError(
-            f"{function}(): argument '{name}' must be int, not {type(value).__name__}"
-        )
+        raise TypeError(f"{function}(): argument '{name}' must be int, not {type(value).__name__}")
     if isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
         raise ValueError(f"{function}(): Overflow when unpacking long long: '{name}' is {value}")

@@ -252,6 +252,12 @@ def histogramdd(
             "histogramdd(): argument 'bins' (position 2) must be int, tuple of ints or tuple of "
             f"Tensors, not {type(bins).__name__}"
         )
+    for i, count in enumerate(() if isinstance(bins, int) else bins):
+        if isinstance(count, int) and not -(1 << 63) <= count < 1 << 63:
+            raise TypeError(
+                f"histogramdd(): argument 'bins' failed to unpack the object at pos {i + 1} with "
+                'error "Overflow when unpacking long long"'
+            )
     if input.dim() < 2:
         raise RuntimeError("torch.histogramdd: input tensor should have at least 2 dimensions")
     if isinstance(bins, int):

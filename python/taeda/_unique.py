@@ -80,9 +80,7 @@ def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False)
         return tuple(_functions["nonzero_numpy"](input))
     if out is not None:
         if not isinstance(out, Tensor):
-            raise TypeError(
-                f"nonzero(): argument 'out' must be Tensor, not {type(out).__name__}"
-            )
+            raise TypeError(f"nonzero(): argument 'out' must be Tensor, not {type(out).__name__}")
         if out.dtype is not _C.int64:
             raise RuntimeError(
                 f"nonzero: Expected out tensor to have scalar type Long, got {out.dtype}"

@@ -359,6 +359,7 @@ void check_chunk_cat(TensorSpan tensors, int64_t dim, int64_t num_chunks) {
     TD_CHECK(t.dim() == first.dim() || dim >= 0,
              "_chunk_cat expects non-negative dim when input tensors have different ndims");
   }
+  contract::wrap_dim(dim, first.dim());
   for (const Tensor& t : tensors)
     TD_CHECK(dim < t.dim(), "_chunk_cat expects dim < ndim for all input tensors");
   dim = contract::wrap_dim(dim, first.dim());

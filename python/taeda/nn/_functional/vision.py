@@ -357,11 +357,21 @@ def embedding_bag(
         )
         weight, input = input, weight
     _check_bags(input, weight, scale_grad_by_freq, mode, sparse, per_sample_weights)
+    for name, given in (("indices", input), ("offsets", offsets)):
+        if isinstance(given, Tensor) and (given.is_floating_point() or given.is_complex()):
+            raise RuntimeError(
+                f"embedding_bag(): expected {name} to be of int64 or int32, but got {given.dtype}"
+            )
     input, starts, per_sample_weights = _bags(
         input, offsets, per_sample_weights, include_last_offset
     )
-    if padding_idx is not None and not -weight.size(0) <= padding_idx < weight.size(0):
-        raise AssertionError("padding_idx must be within num_embeddings")
+    if padding_idx is not None:
+        require_int("embedding_bag", "padding_idx", padding_idx)
+        if not -weight.size(0) <= padding_idx < weight.size(0):
+            raise RuntimeError(
+                f"embedding_bag(): padding_idx must be within the number of embeddings, "
+                f"-{weight.size(0)} through {weight.size(0) - 1}, but got {padding_idx}"
+            )
     by_rows = mode == "max" or scale_grad_by_freq or sparse
     lengths, keep = starts.diff(), None
     if padding_idx is not None:
