@@ -424,10 +424,10 @@ def _max_unpool(n: int) -> _MaxUnpool:
             raise NotImplementedError(f'"{name}" not implemented for {input.dtype}')
         kernel = _ntuple(n)(kernel_size)
         steps = kernel if stride is None else _ntuple(n)(stride)
+        sizes = _unpool_size(input, kernel, steps, _ntuple(n)(padding), output_size)
         for step in steps if n == 3 else ():  # PyTorch's C++ looks at the strides of volumes only
             if not isinstance(step, int) or abs(step) >= 1 << 63:
                 raise TypeError(f"{name}(): argument 'stride' must be tuple of ints, not {step}")
-        sizes = _unpool_size(input, kernel, steps, _ntuple(n)(padding), output_size)
         if input.shape != indices.shape:
             raise RuntimeError(
                 f"{name}: Expected shape of indices to be same as that of the input tensor "
