@@ -118,12 +118,15 @@ def contract_lines(op: Op, table: Table) -> list[str]:
     if op.mutates and op.dispatched:
         message = quoted(f"{op.name}: the memory of the written-to tensor is read-only")
         lines.append(f"TD_CHECK({op.sig.args[0].name}.storage()->writable(), {message});")
-    t = table.translator(op)
-    for condition, message in op.check:
+    return lines + check_lines(op, table, op.check)
+
+
+def check_lines(op: Op, table: Table, checks: list[tuple[str, str]]) -> list[str]:
+    t, lines = table.translator(op), []
+    for held, message in checks:
         error, _, text = message.partition(":")
         kind, text = (ERRORS[error], text.strip()) if error in ERRORS else ("kRuntime", message)
-        shown = t.message(text)
-        lines.append(f"TD_CHECK_AS(ErrorKind::{kind}, {t.condition(condition)}, {shown});")
+        lines.append(f"TD_CHECK_AS(ErrorKind::{kind}, {t.condition(held)}, {t.message(text)});")
     return lines
 
 
@@ -140,7 +143,7 @@ def _argument_lines(op: Op, a: Argument, first: str | None) -> list[str]:
     return []
 
 
-def wrap_lines(op: Op) -> list[str]:
+def wrap_lines(op: Op, table: Table) -> list[str]:
     """Definedness of required tensors and wrapping of dims, in the entry function."""
     lines = []
     for a in op.sig.args:
@@ -149,14 +152,12 @@ def wrap_lines(op: Op) -> list[str]:
         if a.one_for_all:
             each = f"expr::one_for_all({a.name}, {a.repeat})"
             lines += [f"const DimVector {a.name}_each = {each};", f"{a.name} = {a.name}_each;"]
-    if not op.sig.tensors:
-        return lines
-    ndim = f"contract::rank({op.sig.tensors[0].name})"
-    for a in op.sig.args:
+    lines += check_lines(op, table, op.early_check)
+    for a in op.sig.args if op.sig.tensors else []:
+        ndim = f"contract::rank({op.sig.tensors[0].name})"
         if a.base.name == "dim":
             lines.append(f"{a.name} = contract::wrap_dim({a.name}, {ndim});")
         elif a.base.name == "dims":
             wrapped = f'contract::wrap_dims("{op.name}", {a.name}, {ndim})'
-            lines.append(f"const auto {a.name}_wrapped = {wrapped};")
-            lines.append(f"{a.name} = {a.name}_wrapped;")
+            lines += [f"const auto {a.name}_wrapped = {wrapped};", f"{a.name} = {a.name}_wrapped;"]
     return lines

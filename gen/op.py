@@ -134,6 +134,7 @@ class Op:
     # What the arguments must be. A check is a condition and its message.
     types: str = key("all", TYPE_SETS)  # dtypes that the tensor arguments may have
     check: list[tuple[str, str]] = key([])
+    early_check: list[tuple[str, str]] = key([])  # made before dimensions are wrapped
     devices: str = key("same", ("same", "any"))  # whether the tensors must lie on the same one
     # tensor arguments for which Python may give a number; 'some': any but not all, 'all': any
     numbers: str | list[str] = key([])

@@ -29,7 +29,7 @@ def source_file(ops: list[Op], table: Table) -> str:
 def operator_lines(op: Op, table: Table) -> list[str]:
     lines = [f"// {op.sig.text}", records.declaration(op)]
     lines += (dispatched_lines if op.dispatched else composite_lines)(op, table)
-    lines += copied_variants(op)
+    lines += copied_variants(op) if op.body != "pointwise" else []
     lines += records.record_lines(op)
     if op.expr and op.is_replayed:
         head = f"{op.result} definition::{op.ident}({op.parameters})"
@@ -55,7 +55,7 @@ def composite_lines(op: Op, table: Table) -> list[str]:
     # The record points at it too: inlined into the entry function it would be there twice.
     head = f"[[gnu::noinline]] static {result} {composite}({params})"
     return [
-        *block(head, wrap_lines(op), contract_lines(op, table), body),
+        *block(head, wrap_lines(op, table), contract_lines(op, table), body),
         *block(
             f"{result} op::{op.ident}({params})",
             f"if (const KeySet keys = {keys}; !keys.empty()) [[unlikely]]",
@@ -91,6 +91,7 @@ def dispatched_lines(op: Op, table: Table) -> list[str]:
     if op.grad != {} or op.mutates or op.view or "inplace" in op.variants:
         below, layers = "", [f"autograd_layer::{ident}", f"forward_layer::{ident}"]
     row = ", ".join([device, meta, cuda, *[modes] * 6, *layers, *[modes] * 3])
+    head = f"{op.result} op::{ident}({op.parameters})"
     lines += [
         f"using {ident}_fn = {op.result} (*)({op.internal_parameters});",
         f"static constinit {ident}_fn table_{ident}[kNumKeys] = {{{row}}};",
@@ -98,31 +99,29 @@ def dispatched_lines(op: Op, table: Table) -> list[str]:
             f"{op.result} redispatch::{ident}({op.internal_parameters})",
             f"return table_{ident}[(keys{below}).highest()]({op.internal_names(f'keys{below}')});",
         ),
-        *_entry(op, f"{op.result} op::{ident}({op.parameters})", f"{keys}{below}", "Tensor()"),
+        *_entry(op, table, head, f"{keys}{below}", "Tensor()"),
     ]
     if op.writes_into:
         head = f"Tensor op::{ident}_inplace({op.parameters})"
-        lines += _entry(op, head, keys, op.sig.args[0].name)
+        lines += _entry(op, table, head, keys, op.sig.args[0].name)
     if loops and "out" in op.variants:
         head = f"Tensor op::{ident}_out({op.out_parameters})"
         tensors = ", ".join(["out", *(a.name for a in op.sig.tensor_args)])
         check = f'dispatch::check_out("{op.name}", {tensors});'
-        lines += _entry(op, head, f"dispatch::effective({given}, out)", "out", check)
+        lines += _entry(op, table, head, f"dispatch::effective({given}, out)", "out", check)
     return lines
 
 
-def _entry(op: Op, head: str, keys: str, into: str, *checks: str) -> list[str]:
+def _entry(op: Op, table: Table, head: str, keys: str, into: str, *checks: str) -> list[str]:
     """An entry function: jumps through the table, `into` being what a pointwise operator writes."""
     jump = f"return table_{op.ident}[keys.highest()]({op.internal_names(into=into)});"
-    return block(head, wrap_lines(op), checks, f"const KeySet keys = {keys};", jump)
+    return block(head, wrap_lines(op, table), checks, f"const KeySet keys = {keys};", jump)
 
 
 # --- in-place and out= forms of operators without a writing form: compute, then copy ---
 
 
 def copied_variants(op: Op) -> list[str]:
-    if op.body == "pointwise":
-        return []
     lines = []
     if "inplace" in op.variants:
         ruled = op.autocast != "no_rule" or op.autocast_cuda

@@ -113,7 +113,7 @@ def _defaults(entry: dict, file: str, body: str, sig: Signature) -> dict[str, An
 def _read(entry: dict, sig: Signature) -> dict[str, Any]:
     """The keys' values; where an entry may write one more briefly, in full."""
     values = {key: value for key, value in entry.items() if key in CHOICES}
-    for key in {"check", "inplace_check"} & values.keys():
+    for key in {"check", "early_check", "inplace_check"} & values.keys():
         values[key] = [_check(item) for item in _flat(values[key])]
     if isinstance(calls := values.get("seen_as"), dict):
         values["seen_as"] = "\n".join(f"{condition} => {call}" for condition, call in calls.items())

@@ -32,3 +32,18 @@ def require_list_of_tensors(function: str, values: Any) -> None:
                 f"{function}(): expected Tensor as element {i} in argument 0, but got "
                 f"{type(value).__name__}"
             )
+
+
+def require_bool(function: str, name: str, value: Any) -> None:
+    """TypeError where an argument is neither True nor False."""
+    kind = type(value).__name__
+    if kind not in ("bool", "bool_") and not hasattr(value, "__torch_function__"):
+        raise TypeError(f"{function}(): argument '{name}' must be bool, not {kind}")
+
+
+def require_int(function: str, name: str, value: Any) -> None:
+    """TypeError where an argument is no integer, ValueError where it is none of 64 bits."""
+    if not hasattr(value, "__index__") and not hasattr(value, "__torch_function__"):
+        raise TypeError(f"{function}(): argument '{name}' must be int, not {type(value).__name__}")
+    if isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
+        raise ValueError(f"{function}(): Overflow when unpacking long long: '{name}' is {value}")

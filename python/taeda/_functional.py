@@ -6,7 +6,7 @@ import math
 import warnings
 
 from taeda import _C
-from taeda._arguments import require_list_of_tensors, require_tensors
+from taeda._arguments import require_bool, require_list_of_tensors, require_tensors
 from taeda._C import Tensor, _overridable
 
 TYPE_CHECKING = False  # typing's own would load typing
@@ -414,6 +414,11 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) ->
     """
     if isinstance(dims, Tensor):
         dims = dims.tolist() if dims.numel() > 1 else int(dims)
+    if not isinstance(dims, (int, tuple, list)):
+        raise RuntimeError(
+            "tensordot expects dims to be int or tuple[list[int], list[int]] or list[list[int]] "
+            f"containing two lists, but got dims={dims}"
+        )
     if isinstance(dims, int):
         if dims < 0:
             raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
@@ -488,6 +493,7 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
             [2, 3]])
     """
     require_tensors("combinations", input=input)
+    require_bool("combinations", "with_replacement", with_replacement)
     if input.dim() != 1:
         raise RuntimeError(f"Expect a 1D vector, but got shape {input.shape}")
     if r < 0:

@@ -6,6 +6,7 @@ from collections import namedtuple
 
 import taeda as torch
 from taeda import _C
+from taeda._arguments import require_bool, require_tensors
 
 TYPE_CHECKING = False  # typing's own would load typing
 if TYPE_CHECKING:
@@ -171,6 +172,15 @@ def _counted(
     return hist, tuple(edges)
 
 
+def _check_arguments(function: str, input: Any, weight: Any, density: Any) -> None:
+    require_tensors(function, input=input)
+    if weight is not None and not isinstance(weight, torch.Tensor):
+        raise TypeError(
+            f"{function}(): argument 'weight' must be Tensor, not {type(weight).__name__}"
+        )
+    require_bool(function, "density", density)
+
+
 @_C._overridable
 def histogram(
     input: Tensor,
@@ -191,6 +201,7 @@ def histogram(
     >>> torch.histogram(torch.tensor([1., 2., 1.]), bins=4, range=(0., 3.)).hist
     tensor([0., 2., 1., 0.])
     """
+    _check_arguments("histogram", input, weight, density)
     if isinstance(bins, torch.Tensor) and range is not None:
         raise TypeError("histogram(): range is for a number of bins, but bins is a tensor of edges")
     if _C._vmap_level():
@@ -235,6 +246,18 @@ def histogramdd(
     tensor([[0., 1.],
             [2., 0.]])
     """
+    _check_arguments("histogramdd", input, weight, density)
+    if not isinstance(bins, (int, tuple, list)):
+        raise TypeError(
+            "histogramdd(): argument 'bins' (position 2) must be int, tuple of ints or tuple of "
+            f"Tensors, not {type(bins).__name__}"
+        )
+    for i, count in enumerate(() if isinstance(bins, int) else bins):
+        if isinstance(count, int) and not -(1 << 63) <= count < 1 << 63:
+            raise TypeError(
+                f"histogramdd(): argument 'bins' failed to unpack the object at pos {i + 1} with "
+                'error "Overflow when unpacking long long"'
+            )
     if input.dim() < 2:
         raise RuntimeError("torch.histogramdd: input tensor should have at least 2 dimensions")
     if isinstance(bins, int):

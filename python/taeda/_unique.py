@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from taeda import _C
+from taeda._arguments import require_bool
 from taeda._C import Tensor, _overridable
 
 TYPE_CHECKING = False  # as typing's, which `import taeda` does not load
@@ -72,11 +73,14 @@ def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False)
     tensor([[1],
             [2]])
     """
+    require_bool("nonzero", "as_tuple", as_tuple)
     if as_tuple:
         if out is not None:
             raise RuntimeError("nonzero does not support the out kwarg when as_tuple is True")
         return tuple(_functions["nonzero_numpy"](input))
     if out is not None:
+        if not isinstance(out, Tensor):
+            raise TypeError(f"nonzero(): argument 'out' must be Tensor, not {type(out).__name__}")
         if out.dtype is not _C.int64:
             raise RuntimeError(
                 f"nonzero: Expected out tensor to have scalar type Long, got {out.dtype}"

@@ -170,9 +170,9 @@ Tensor _resample_any(const Tensor& input, IntSpan output_size, std::string_view 
 
 Tensor pad(const Tensor& input, IntSpan pad, std::string_view mode, OptDouble value) {
   if (mode != "constant") {
-    TD_CHECK(!value || *value == 0, "Padding mode \"{}\" doesn't take in value argument", mode);
     TD_CHECK_IMPLEMENTED(mode == "reflect" || mode == "replicate" || mode == "circular",
                          "Unrecognised padding mode {}", mode);
+    TD_CHECK(!value || *value == 0, "Padding mode \"{}\" doesn't take in value argument", mode);
     const Tensor padded = op::pad_by_index(input, pad, mode);
     return mode == "circular" ? padded : in_format_of(input, padded);
   }

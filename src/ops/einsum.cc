@@ -245,7 +245,9 @@ Equation parse_equation(std::string_view equation) {
 namespace impl {
 
 Tensor einsum(std::string_view equation, TensorSpan tensors) {
-  TD_CHECK(!tensors.empty(), "einsum(): must provide at least one operand");
+  TD_CHECK_VALUE(!tensors.empty(),
+                 "einsum(): must specify the equation string and at least one operand, or at least "
+                 "one operand and its subscripts list");
   Equation parsed = parse_equation(equation);
   TD_CHECK(parsed.inputs.size() <= tensors.size(),
            "einsum(): fewer operands were provided than specified in the equation");

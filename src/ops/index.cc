@@ -479,7 +479,7 @@ Tensor rolled_back(const Tensor& self, IntSpan shifts, IntSpan dims) {
 
 Tensor diag_embed(const Tensor& self, int64_t offset, int64_t dim1, int64_t dim2) {
   const int64_t ndim = self.dim() + 1;
-  TD_CHECK(self.dim() >= 1, "diag_embed: expected at least one dimension");
+  TD_CHECK_INDEX(self.dim() >= 1, "Dimension out of range: diag_embed: expected at least one dimension");
   dim1 = wrap_dim(dim1, ndim);
   dim2 = wrap_dim(dim2, ndim);
   TD_CHECK(dim1 != dim2, "diagonal dimensions cannot be identical {}, {}", dim1, dim2);
@@ -493,21 +493,31 @@ Tensor diag_embed(const Tensor& self, int64_t offset, int64_t dim1, int64_t dim2
   return out;
 }
 
+// Copies `src` into a view of a result, with no broadcasting.
+static void fill_slice(const char* op, const Tensor& slice, const Tensor& src) {
+  TD_CHECK(src.sizes() == slice.sizes(),
+           "{}: expected src to have a size equal to the slice of self. src size = {}, slice size "
+           "= {}",
+           op, src.sizes(), slice.sizes());
+  op::copy_(slice, src, false);
+}
+
 Tensor diagonal_scatter(const Tensor& self, const Tensor& src, int64_t offset, int64_t dim1,
                         int64_t dim2) {
   Tensor out = op::clone(self, {});
-  op::copy_(op::diagonal(out, offset, dim1, dim2), src, false);
+  fill_slice("diagonal_scatter", op::diagonal(out, offset, dim1, dim2), src);
   return out;
 }
 Tensor select_scatter(const Tensor& self, const Tensor& src, int64_t dim, int64_t index) {
   Tensor out = op::clone(self, {});
-  op::copy_(op::select(out, dim, index), src, false);
+  fill_slice("select_scatter", op::select(out, dim, index), src);
   return out;
 }
 Tensor slice_scatter(const Tensor& self, const Tensor& src, int64_t dim, OptInt start, OptInt end,
                      int64_t step) {
+  TD_CHECK(step > 0, "slice_scatter: slice step must be positive, got {}", step);
   Tensor out = op::clone(self, {});
-  op::copy_(op::slice(out, dim, start, end, step), src, false);
+  fill_slice("slice_scatter", op::slice(out, dim, start, end, step), src);
   return out;
 }
 

@@ -46,7 +46,6 @@
 namespace taeda::impl {
 
 Tensor narrow(const Tensor& self, int64_t dim, int64_t start, int64_t length) {
-  TD_CHECK(self.dim() > 0, "narrow() cannot be applied to a 0-dim tensor.");
   TD_CHECK(length >= 0, "narrow(): length must be non-negative.");
   const int64_t n = self.size(dim);
   TD_CHECK_INDEX(start >= -n && start <= n,
@@ -168,7 +167,6 @@ class Parts {
 }  // namespace
 
 TensorList split(const Tensor& self, int64_t split_size, int64_t dim) {
-  TD_CHECK(self.dim() > 0, "split expects at least a 1-dimensional tensor");
   TD_CHECK(split_size >= 0, "split expects split_size be non-negative, but got split_size={}",
            split_size);
   const int64_t n = self.size(dim);
@@ -206,7 +204,6 @@ TensorList split_sizes(const Tensor& self, IntSpan sizes, int64_t dim) {
 }
 
 TensorList chunk(const Tensor& self, int64_t chunks, int64_t dim) {
-  TD_CHECK(self.dim() > 0, "chunk expects at least a 1-dimensional tensor");
   TD_CHECK(chunks > 0, "chunk expects `chunks` to be greater than 0, got: {}", chunks);
   check_parts("chunk", self.size(dim), chunks);
   const int64_t n = self.size(dim);
@@ -246,8 +243,6 @@ TensorList unsafe_split_with_sizes(const Tensor& self, IntSpan split_sizes, int6
 }
 
 TensorList tensor_split(const Tensor& self, int64_t sections, int64_t dim) {
-  TD_CHECK(self.dim() > 0,
-           "tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims");
   TD_CHECK(sections > 0, "number of sections must be larger than 0, got {}", sections);
   check_parts("tensor_split", self.size(dim), sections);
   const int64_t n = self.size(dim), small = n / sections, larger = n % sections;
@@ -364,6 +359,7 @@ void check_chunk_cat(TensorSpan tensors, int64_t dim, int64_t num_chunks) {
     TD_CHECK(t.dim() == first.dim() || dim >= 0,
              "_chunk_cat expects non-negative dim when input tensors have different ndims");
   }
+  contract::wrap_dim(dim, first.dim());
   for (const Tensor& t : tensors)
     TD_CHECK(dim < t.dim(), "_chunk_cat expects dim < ndim for all input tensors");
   dim = contract::wrap_dim(dim, first.dim());

@@ -61,3 +61,26 @@ def test_what_is_there_counts(lookup, name):
 )
 def test_what_only_raises_does_not(lookup, name):
     assert not lookup(taeda, name)
+
+
+def test_sparse_layouts_are_in_no_number_of_what_agrees(coverage, monkeypatch):
+    import parity_page
+
+    results = {
+        "date": "",
+        "pytorch": "",
+        "calls": 9,
+        "operators": {
+            "sum": {"function:float": [4, 0], "wrong": [2, 1]},
+            "neg": {"function:float": [3, 0], "wrong": [1, 0]},
+            "sparse.mm": {"wrong": [3, 0]},
+        },
+        "mismatches": [["sum", "wrong class", 1]],
+    }
+    monkeypatch.setattr(parity_page, "read", lambda: results)
+    monkeypatch.setattr(parity_page, "reasons", lambda: [])
+    named = (("sum", "reduction"), ("neg", "pointwise-unary"), ("sparse.mm", "sparse"))
+    page = parity_page.page([{"name": name, "group": group} for name, group in named])
+    assert "2 of 2 rows (100.0 %) pass by PyTorch's databases" in page
+    assert "1 of 2 (50.0 %)" in page
+    assert "\n|sparse.mm|" not in page and "not compared: `sparse.mm`" in page

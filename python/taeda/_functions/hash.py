@@ -6,6 +6,7 @@ import math
 
 import taeda as torch
 from taeda import _C, Tensor
+from taeda._arguments import require_bool, require_tensors
 from taeda._C import _overridable
 from taeda._functions.copies import write
 
@@ -28,6 +29,10 @@ def _check(self: Tensor, dim: list[int] | tuple, mode: int) -> None:
             "the reduction dim with the 'dim' argument."
         )
     for d in dim:
+        if not self.dim() and d not in (-1, 0):
+            raise IndexError(
+                f"Dimension out of range (expected to be in range of [-1, 0], but got {d})"
+            )
         if self.dim() and not self.size(d):
             raise IndexError(f"hash_tensor: Expected reduction dim {d} to have non-zero size.")
 
@@ -71,6 +76,15 @@ def hash_tensor(
     >>> torch.hash_tensor(torch.tensor([5, 3]))
     tensor(6, dtype=torch.uint64)
     """
+    require_tensors("hash_tensor", input=self)
+    require_bool("hash_tensor", "keepdim", keepdim)
+    wrong = dim if not isinstance(dim, (int, tuple, list)) else None
+    for d in dim if isinstance(dim, (tuple, list)) else ():
+        wrong = d if not isinstance(d, int) else wrong
+    if wrong is not None:
+        raise TypeError(
+            f"hash_tensor(): argument 'dim' must be tuple of ints, not {type(wrong).__name__}"
+        )
     result = _operator(self, dim, keepdim=keepdim, mode=mode)
     if out is None:
         return result

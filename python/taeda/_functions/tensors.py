@@ -7,7 +7,7 @@ from typing import Any
 
 import taeda
 from taeda import _C, Tensor
-from taeda._arguments import require_tensors
+from taeda._arguments import require_int, require_list_of_tensors, require_tensors
 
 
 def _of_method(name: str) -> Callable[..., Any]:
@@ -111,6 +111,10 @@ def lu(
     result = result if get_infos else result[:2]
     if out is None:
         return result
+    if not isinstance(out, (tuple, list)) or len(out) != len(result):
+        given = len(out) if isinstance(out, (tuple, list)) else type(out).__name__
+        raise TypeError(f"lu(): out= expected tuple of {len(result)} elements but got {given}")
+    require_list_of_tensors("lu", out)
     for given, value in zip(out, result, strict=True):
         given.resize_as_(value).copy_(value)
     return tuple(out)
@@ -148,6 +152,9 @@ def gradient(
     tensor([3., 4., 6., 7.])
     """
     require_tensors("gradient", input=input)
+    require_int("gradient", "edge_order", edge_order)
+    if input.dtype == taeda.bool:
+        raise RuntimeError("gradient(): the `-` operator is not supported for two bool tensors")
     if edge_order not in (1, 2):
         raise RuntimeError("torch.gradient only supports edge_order=1 and edge_order=2.")
     dims = _gradient_dims(input, spacing, dim)

@@ -262,10 +262,12 @@ def norm(
     >>> torch.masked.norm(x, 2, 0, mask=torch.tensor([True, False, True]))
     tensor(5.)
     """
+    if ord is None:
+        raise TypeError("masked.norm(): argument 'ord' (position 2) must be Number, not NoneType")
     data = filled("norm", input, mask, ord)
     return taeda.linalg.vector_norm(
         data,
-        2.0 if ord is None else ord,
+        ord,
         dims(dim, input.ndim),
         bool(keepdim),
         dtype=dtype or input.dtype,

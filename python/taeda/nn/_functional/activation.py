@@ -9,7 +9,7 @@ from typing import Any
 
 import taeda
 from taeda import Tensor
-from taeda._arguments import require_tensors
+from taeda._arguments import require_bool, require_tensors
 
 from .raw import fallback, has, raw, raw_
 
@@ -316,6 +316,9 @@ def rrelu(
     tensor([-0.2000,  2.0000])
     """
     require_tensors("rrelu", input=input)
+    require_bool("rrelu", "training", training)
+    if training and not input.is_floating_point():
+        raise NotImplementedError(f'"rrelu" not implemented for {input.dtype}')
     if lower > upper:
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     if has("rrelu"):

@@ -8,6 +8,7 @@ from typing import Any
 
 import taeda
 from taeda import Tensor
+from taeda._arguments import require_bool, require_tensors
 
 from .raw import has, raw, raw_
 
@@ -75,9 +76,14 @@ def _function(name: str, whole_features: bool, alpha: bool) -> Any:
 
 
 _dropout = _function("dropout", whole_features=False, alpha=False)
-_feature_dropout = _function("feature_dropout", whole_features=True, alpha=False)
+_drop_features = _function("feature_dropout", whole_features=True, alpha=False)
 _alpha_dropout = _function("alpha_dropout", whole_features=False, alpha=True)
 _feature_alpha_dropout = _function("feature_alpha_dropout", whole_features=True, alpha=True)
+
+
+def _feature_dropout(input: Tensor, p: float, train: bool, inplace: bool) -> Tensor:
+    require_bool("feature_dropout", "train", train)
+    return _drop_features(input, p, train, inplace)
 
 
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
@@ -114,6 +120,8 @@ def alpha_dropout(
     tensor([1., 1.])
     """
     _check_p(p)
+    require_tensors("alpha_dropout", input=input)
+    require_bool("alpha_dropout", "train", training)
     return _alpha_dropout(input, p, training, inplace)
 
 
@@ -136,6 +144,8 @@ def feature_alpha_dropout(
     True
     """
     _check_p(p)
+    require_tensors("feature_alpha_dropout", input=input)
+    require_bool("feature_alpha_dropout", "train", training)
     return _feature_alpha_dropout(input, p, training, inplace)
 
 

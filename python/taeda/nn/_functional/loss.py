@@ -159,6 +159,10 @@ def multilabel_margin_loss(
         raise RuntimeError(
             f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}"
         )
+    if target.dtype != taeda.int64 and not target.is_complex():
+        raise RuntimeError(
+            f"multilabel_margin_loss: expected target of scalar type Long but found {target.dtype}"
+        )
     single = input.dim() < 2
     x = input.reshape(1, -1) if single else input
     y = target.reshape(1, -1) if single else target

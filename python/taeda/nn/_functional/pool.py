@@ -249,14 +249,19 @@ max_pool2d, max_pool2d_with_indices = _max_pool(2)
 max_pool3d, max_pool3d_with_indices = _max_pool(3)
 
 
-def _full_size(input: Tensor, output_size: Any, n: int) -> list[int]:
-    """`output_size` as n numbers, with the input's where it says None."""
-    sizes = _ntuple(n)(output_size)
-    if len(sizes) != n:
+def _full_size(input: Tensor, output_size: Any, n: int) -> Any:
+    """`output_size` as n numbers, with the input's where it says None. Whether they are integers is
+    looked at later."""
+    if n == 1 and isinstance(output_size, int):
+        return output_size
+    sizes = list(output_size) if isinstance(output_size, (tuple, list)) else [output_size] * n
+    if n > 1 or input.dim() > 1:
+        sizes = _list_with_default(sizes, list(input.size()))
+    if len(sizes) != n and all(isinstance(size, int) for size in sizes):
         raise RuntimeError(
             f"adaptive pooling: output_size must be {n} number(s), got {output_size}"
         )
-    return _list_with_default(list(sizes), list(input.size()))
+    return sizes
 
 
 def _adaptive_avg_pool(n: int) -> _AdaptiveAvgPool:
@@ -420,6 +425,9 @@ def _max_unpool(n: int) -> _MaxUnpool:
         kernel = _ntuple(n)(kernel_size)
         steps = kernel if stride is None else _ntuple(n)(stride)
         sizes = _unpool_size(input, kernel, steps, _ntuple(n)(padding), output_size)
+        for step in steps if n == 3 else ():  # PyTorch's C++ looks at the strides of volumes only
+            if not isinstance(step, int) or abs(step) >= 1 << 63:
+                raise TypeError(f"{name}(): argument 'stride' must be tuple of ints, not {step}")
         if input.shape != indices.shape:
             raise RuntimeError(
                 f"{name}: Expected shape of indices to be same as that of the input tensor "

@@ -8,7 +8,7 @@ from typing import Any
 
 import taeda
 from taeda import _C, Tensor
-from taeda._arguments import require_tensors
+from taeda._arguments import require_bool, require_int, require_tensors
 
 from .raw import fallback, raw
 
@@ -141,6 +141,8 @@ def grid_sample(
             "nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or "
             f"'reflection', but got: '{padding_mode}'"
         )
+    if align_corners is not None:
+        require_bool("grid_sampler", "align_corners", align_corners)
     return raw("grid_sampler")(
         input,
         grid,
@@ -165,6 +167,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
              [2., 3.]]])
     """
     require_tensors("pixel_shuffle", input=input)
+    require_int("pixel_shuffle", "upscale_factor", upscale_factor)
     r = upscale_factor
     if input.dim() < 3:
         raise RuntimeError(
@@ -196,6 +199,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     tensor([0., 1., 2., 3.])
     """
     require_tensors("pixel_unshuffle", input=input)
+    require_int("pixel_unshuffle", "downscale_factor", downscale_factor)
     r = downscale_factor
     if input.dim() < 3:
         raise RuntimeError(
@@ -229,6 +233,7 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     tensor([0., 2., 1., 3.])
     """
     require_tensors("channel_shuffle", input=input)
+    require_int("channel_shuffle", "groups", groups)
     if input.dim() < 3:
         raise RuntimeError(
             f"channel_shuffle expects input with > 2 dims, but got input with sizes "
@@ -352,11 +357,21 @@ def embedding_bag(
         )
         weight, input = input, weight
     _check_bags(input, weight, scale_grad_by_freq, mode, sparse, per_sample_weights)
+    for name, given in (("indices", input), ("offsets", offsets)):
+        if isinstance(given, Tensor) and (given.is_floating_point() or given.is_complex()):
+            raise RuntimeError(
+                f"embedding_bag(): expected {name} to be of int64 or int32, but got {given.dtype}"
+            )
     input, starts, per_sample_weights = _bags(
         input, offsets, per_sample_weights, include_last_offset
     )
-    if padding_idx is not None and not -weight.size(0) <= padding_idx < weight.size(0):
-        raise AssertionError("padding_idx must be within num_embeddings")
+    if padding_idx is not None:
+        require_int("embedding_bag", "padding_idx", padding_idx)
+        if not -weight.size(0) <= padding_idx < weight.size(0):
+            raise RuntimeError(
+                f"embedding_bag(): padding_idx must be within the number of embeddings, "
+                f"-{weight.size(0)} through {weight.size(0) - 1}, but got {padding_idx}"
+            )
     by_rows = mode == "max" or scale_grad_by_freq or sparse
     lengths, keep = starts.diff(), None
     if padding_idx is not None:
