@@ -178,10 +178,10 @@ the samples of PyTorch's own databases of operators, modules and optimizers. The
 page tells, {calls:,} of them, were made on {date}; {deaths} crashed or hung.
 
 **{without} of {rows} rows ({without_percent:.1f} %) pass by PyTorch's databases**, their wrong
-arguments included: every call of every column agrees. **{passing} of {rows} ({percent:.1f} %)**
+arguments included: every call in every column agrees. **{passing} of {rows} ({percent:.1f} %)**
 pass with generated wrong arguments as well. {reasoned} pass when a difference that is listed below
-counts as passed. The aim is {goal} %. {outside} operators on sparse layouts ({names}) are out of
-scope: they are in none of these numbers.
+counts as passed. The aim is {goal} %. The operators on sparse layouts ({names}) are out of scope:
+they are not compared and in none of these numbers.
 
 A call is one of a sample in one way that both frameworks made. The databases have {refused} wrong
 arguments, for {tried} rows, of which {texts} raise an exception whose text has PyTorch's words;
@@ -237,7 +237,6 @@ def _head(results: dict[str, Any], table: list[Row]) -> str:
         reasoned=sum(row.explained for row in compared),
         without=without,
         rows=len(compared),
-        outside=len(outside),
         names=", ".join(f"`{row.name}`" for row in outside),
         refused=refused,
         texts=refused - other,

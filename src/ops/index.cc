@@ -479,7 +479,8 @@ Tensor rolled_back(const Tensor& self, IntSpan shifts, IntSpan dims) {
 
 Tensor diag_embed(const Tensor& self, int64_t offset, int64_t dim1, int64_t dim2) {
   const int64_t ndim = self.dim() + 1;
-  TD_CHECK_INDEX(self.dim() >= 1, "Dimension out of range: diag_embed: expected at least one dimension");
+  TD_CHECK_INDEX(self.dim() >= 1,
+                 "Dimension out of range: diag_embed: expected at least one dimension");
   dim1 = wrap_dim(dim1, ndim);
   dim2 = wrap_dim(dim2, ndim);
   TD_CHECK(dim1 != dim2, "diagonal dimensions cannot be identical {}, {}", dim1, dim2);
