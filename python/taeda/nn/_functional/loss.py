@@ -143,7 +143,8 @@ def multilabel_margin_loss(
         reduction = legacy_get_string(size_average, reduce)
     get_enum(reduction)
     require_tensors("multilabel_margin_loss", input=input, target=target)
-    if input.dtype not in (taeda.float32, taeda.float64):
+    converted = input.is_cuda or taeda.is_autocast_enabled(input.device.type)
+    if input.dtype not in (taeda.float32, taeda.float64) and not converted:
         raise NotImplementedError(
             f'"multilabel_margin_loss_forward_out_frame" not implemented for {input.dtype}'
         )
