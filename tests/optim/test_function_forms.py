@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+import os
 
 import numpy as np
 import pytest
@@ -125,8 +126,10 @@ def test_signatures_are_pytorchs(module):
 @pytest.mark.parametrize("flags", [{"foreach": True}, {"foreach": False}, {"fused": True}])
 @pytest.mark.parametrize("module", ["adam", "adamw", "adagrad", "sgd"])
 def test_flags_change_no_numbers(module, flags):
+    # Lists on a device round at other steps than the parameters one by one.
+    least = 1e-12 if os.environ.get("TAEDA_TEST_DEVICE", "cpu") == "cpu" else 1e-8
     for own, theirs in zip(run(taeda, module, **flags), run(torch, module), strict=True):
-        np.testing.assert_allclose(own, theirs, rtol=2e-6, atol=1e-12)
+        np.testing.assert_allclose(own, theirs, rtol=2e-6, atol=least)
 
 
 @pytest.mark.parametrize("module", ["adam", "sgd", "adagrad"])
