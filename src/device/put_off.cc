@@ -4,6 +4,8 @@
 #include <memory>
 #include <utility>
 
+#include "taeda/error.h"
+
 namespace taeda::cuda {
 namespace {
 
@@ -25,6 +27,7 @@ void begin_list() {
 }
 
 void end_list() {
+  TD_CHECK(in_list(), "no list of calls was begun");
   if (--lists->depth > 0) return;
   launch_what_is_put_off();
   if (lists->failure) std::rethrow_exception(std::exchange(lists->failure, nullptr));

@@ -10,6 +10,7 @@ namespace taeda::cuda {
 
 void begin_list();
 // Launches what is left, and raises what the first launch raised that failed since begin_list().
+// RuntimeError where none was begun.
 void end_list();
 // Whether the thread is between the two.
 bool in_list();
