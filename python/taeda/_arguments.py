@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from taeda._C import Tensor
+
+TYPE_CHECKING = False  # typing's own would load typing
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__: list[str] = []
 
