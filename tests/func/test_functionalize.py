@@ -168,7 +168,7 @@ def scattered(t, x):
 
 def norm_layer(t, x):
     layer = t.nn.BatchNorm1d(3)
-    mean, var = t.zeros(3), t.ones(3)
+    mean, var = t.zeros(3, dtype=x.dtype), t.ones(3, dtype=x.dtype)
     y = t.nn.functional.batch_norm(x, mean, var, training=True)
     return y, mean, var, layer.weight
 
