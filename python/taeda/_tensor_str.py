@@ -44,6 +44,8 @@ def set_printoptions(
         linewidth: characters a line (default 80).
         profile: 'default', 'short' or 'full': sets all of the above.
         sci_mode: scientific notation always, never, or as the values need (None).
+
+    TypeError of tensors among them, except profile and sci_mode.
     """
     if profile is not None:
         if profile not in _PROFILES:
@@ -55,6 +57,11 @@ def set_printoptions(
         "edgeitems": edgeitems,
         "linewidth": linewidth,
     }
+    for name, value in given.items():
+        if isinstance(value, _C.Tensor):  # it would be printed by itself
+            raise TypeError(
+                f"set_printoptions: expected {name} to be a number, got {type(value).__name__}"
+            )
     PRINT_OPTS.__dict__.update({k: v for k, v in given.items() if v is not None})
     PRINT_OPTS.sci_mode = sci_mode
 

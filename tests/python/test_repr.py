@@ -138,6 +138,14 @@ def test_options(options):
     assert torch._tensor_str.get_printoptions()["precision"] == 4
 
 
+@pytest.mark.parametrize("name", ["precision", "threshold", "edgeitems", "linewidth"])
+def test_printoptions_are_numbers(name):
+    """By a tensor, tensors would be printed without an end."""
+    with pytest.raises(TypeError, match=name):
+        taeda.set_printoptions(**{name: taeda.ones(2)})
+    assert repr(taeda.ones(1)) == "tensor([1.])"
+
+
 def test_printoptions_context():
     before = repr(torch.tensor(1 / 3))
     with torch._tensor_str.printoptions(precision=2):
