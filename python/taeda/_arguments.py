@@ -11,10 +11,14 @@ if TYPE_CHECKING:
 __all__: list[str] = []
 
 
+def _is_tensor(value: Any) -> bool:
+    return isinstance(value, Tensor) or hasattr(value, "__torch_function__")
+
+
 def require_tensors(function: str, **arguments: Any) -> None:
     """TypeError for the first of `arguments`, in the order of the call, that is no tensor."""
     for i, (name, value) in enumerate(arguments.items()):
-        if not isinstance(value, Tensor) and not hasattr(value, "__torch_function__"):
+        if not _is_tensor(value):
             raise TypeError(
                 f"{function}(): argument '{name}' (position {i + 1}) must be Tensor, not "
                 f"{type(value).__name__}"
@@ -29,7 +33,7 @@ def require_list_of_tensors(function: str, values: Any) -> None:
             f"{type(values).__name__}"
         )
     for i, value in enumerate(values):
-        if not isinstance(value, Tensor) and not hasattr(value, "__torch_function__"):
+        if not _is_tensor(value):
             raise TypeError(
                 f"{function}(): expected Tensor as element {i} in argument 0, but got "
                 f"{type(value).__name__}"

@@ -138,15 +138,9 @@ class Tensors:
     is_sparse = False
 
 
-for _name, _method in (
-    ("add", "add"),
-    ("radd", "add"),
-    ("sub", "sub"),
-    ("mul", "mul"),
-    ("rmul", "mul"),
-    ("pow", "pow"),
-):
-    setattr(Tensors, f"__{_name}__", functools.partialmethod(Tensors._apply, _method))
+for _name in ("add", "radd", "sub", "mul", "rmul", "pow"):  # of either side by one function
+    _operator = functools.partialmethod(Tensors._apply, _name.removeprefix("r"))
+    setattr(Tensors, f"__{_name}__", _operator)
 
 
 class Kept(Tensors):
