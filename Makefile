@@ -7,6 +7,7 @@ JOBS ?= $(shell nproc)
 PY := .venv/bin/python
 READY := .venv/.ready
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
+export PYTHONUTF8 := 1
 
 CONFIGURE = cmake -G Ninja -S . -DCMAKE_PREFIX_PATH=$(CURDIR)/.venv \
   -DPython_EXECUTABLE=$(CURDIR)/$(PY)

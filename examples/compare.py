@@ -30,13 +30,13 @@ def measure(framework, folder, data, images):
     command += ["--epochs", "1", "--limit", str(images)]
     log = os.path.join(folder, "output.txt")
     start = time.perf_counter()
-    with open(log, "w") as file:
+    with open(log, "w", encoding="utf-8") as file:
         child = os.posix_spawn(
             command[0], command, os.environ,
             file_actions=[(os.POSIX_SPAWN_DUP2, file.fileno(), 1)],
         )  # fmt: skip
         _, status, usage = os.wait4(child, 0)
-    with open(log) as file:
+    with open(log, encoding="utf-8") as file:
         output = file.read()
     if status:
         code = os.waitstatus_to_exitcode(status)

@@ -316,4 +316,5 @@ def main():
 
 
 if __name__ == "__main__":
+    sys.stdout.reconfigure(errors="replace")  # the bar of an ASCII terminal is drawn with "?"
     sys.exit(main())

@@ -72,7 +72,7 @@ td:first-child { color: var(--soft); width: 130px; padding-right: 16px; }
 def processor():
     """The processor's name as the system tells it."""
     try:
-        with open("/proc/cpuinfo") as file:
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
             for line in file:
                 if line.startswith("model name"):
                     return f"{line.split(':', 1)[1].strip()}, {os.cpu_count()} cores"

@@ -185,7 +185,7 @@ def _mistakes(op: Op) -> Iterator[str]:
 
 def _items(path: Path) -> Iterator[tuple[int, dict]]:
     """The items of a file with the lines on which they start."""
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(path.open())
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(path.open(encoding="utf-8"))
     root = loader.get_single_node()
     for node in root.value if root else []:
         line, keys = node.start_mark.line + 1, [key.value for key, _ in node.value]

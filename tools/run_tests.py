@@ -141,6 +141,7 @@ def run_pytest(
 
 def test_environment(build: Path, sanitizer: str | None) -> dict[str, str]:
     env = dict(os.environ, PYTHONPATH=str(build / "python"), PYTHONDONTWRITEBYTECODE="1")
+    env["PYTHONUTF8"] = "1"  # tests and the project's files hold more than ASCII, in every locale
     if sanitizer:
         env["ASAN_OPTIONS"] = (
             "detect_leaks=0:abort_on_error=0:allocator_may_return_null=1:max_allocation_size_mb=1536"

@@ -65,7 +65,7 @@ def is_installed() -> bool:
 def _description() -> bytes:
     """What METADATA says; that it requires taeda where that is a distribution, and not a folder on
     the search path, which installers would not find and replace what requires it."""
-    text = (_metadata() / "PKG-INFO").read_text()
+    text = (_metadata() / "PKG-INFO").read_text(encoding="utf-8")
     if next(iter(metadata.distributions(name="taeda")), None) is None:
         text = text.replace("Requires-Dist: taeda\n", "")
     return text.encode()
@@ -146,7 +146,7 @@ def uninstall() -> str:
     site = _site()
     if not is_installed():
         raise SystemExit(f"python -m taeda uninstall-shim: taeda's torch is not in {site}")
-    if "functorch/__init__.py," in (site / _info() / "RECORD").read_text():
+    if "functorch/__init__.py," in (site / _info() / "RECORD").read_text(encoding="utf-8"):
         shutil.rmtree(site / "functorch", ignore_errors=True)
     shutil.rmtree(site / "torch")
     shutil.rmtree(site / _info())

@@ -150,15 +150,77 @@ def reset_accumulated_memory_stats(device: Any = None) -> None:
 
 
 class Graph:
-    """NotImplementedError: torch.cuda.graph captures the work of CUDA devices."""
+    """Work of the current stream that can be replayed; captured by a ``with`` block.
 
-    _only_raises = True
+    >>> stream, graph = torch.Stream("cuda"), torch.accelerator.Graph()  # doctest: +SKIP
+    >>> with stream, graph:  # doctest: +SKIP
+    ...     x += 1
+    >>> graph.replay()  # doctest: +SKIP
 
-    def __init__(self, keep_graph: bool = False, **kwargs: Any) -> None:
+    Args:
+        keep_graph: keeps the graph beside what is launched, for `debug_dump`; `instantiate` is then
+            called by the program, or by the first `replay`.
+        pool: memory that is shared with other graphs: `other.pool()`.
+        capture_error_mode: see `torch.cuda.CUDAGraph.capture_begin`; "default" is "global".
+    """
+
+    def __init__(
+        self,
+        keep_graph: bool = False,
+        *,
+        pool: tuple[int, int] | None = None,
+        capture_error_mode: str = "default",
+    ) -> None:
         _need()
-        raise NotImplementedError(
-            "torch.accelerator.Graph: use torch.cuda.CUDAGraph and torch.cuda.graph"
-        )
+        self._graph = cuda.CUDAGraph(keep_graph)
+        self.graph_pool = pool
+        self.capture_error_mode = capture_error_mode
+
+    def capture_begin(self) -> None:
+        """Captures the current stream from now on, which must not be the default one."""
+        mode = self.capture_error_mode
+        self._graph.capture_begin(self.graph_pool, "global" if mode == "default" else mode)
+
+    def capture_end(self) -> None:
+        """Ends the capture, on the stream that it began on."""
+        self._graph.capture_end()
+
+    def instantiate(self) -> None:
+        """Makes what is launched of the graph; needed once, where `keep_graph` is set."""
+        self._graph.instantiate()
+
+    def replay(self) -> None:
+        """Queues the captured work on the current stream."""
+        self._graph.replay()
+
+    def reset(self) -> None:
+        """Drops what was captured; then it may capture anew."""
+        self._graph.reset()
+
+    def pool(self) -> tuple[int, int]:
+        """The name of the pool that the graph's memory comes from."""
+        return self._graph.pool()
+
+    def enable_debug_mode(self) -> None:
+        """Keeps the graph for `debug_dump`; to be called before the capture."""
+        self._graph.enable_debug_mode()
+
+    def debug_dump(self, path: str) -> None:
+        """Writes the graph to a file in Graphviz's language."""
+        self._graph.debug_dump(path)
+
+    def __enter__(self) -> None:
+        synchronize()
+        empty_cache()
+        empty_host_cache()
+        self.capture_begin()
+
+    def __exit__(self, kind: Any, value: Any, traceback: Any) -> None:
+        try:
+            self.capture_end()
+        except RuntimeError:
+            if value is None:  # else what the block raised says why
+                raise
 
 
 __path__: list[str] = []  # modules in it: taeda/_missing/private.py

@@ -15,7 +15,7 @@ def cpu_features() -> str:
     """The widest vector instructions that kernels use here: 'AVX512', 'AVX2' or 'DEFAULT'."""
     flags: set[str] = set()
     try:
-        with open("/proc/cpuinfo") as file:
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
             flags = next((set(line.split()) for line in file if line.startswith("flags")), flags)
     except OSError:
         pass
@@ -31,7 +31,7 @@ def cpu_flags() -> str:
     """All vector and matrix instructions of the CPU, as the kernel names them."""
     wanted = ("sse", "ssse", "avx", "amx", "fma", "f16c", "bmi", "popcnt")
     try:
-        with open("/proc/cpuinfo") as file:
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
             flags = next((line.split(":", 1)[1] for line in file if line.startswith("flags")), "")
     except OSError:
         flags = ""
@@ -44,7 +44,7 @@ def commit() -> str:
     import subprocess
 
     try:
-        with open(os.path.join(os.path.dirname(__file__), "COMMIT")) as file:
+        with open(os.path.join(os.path.dirname(__file__), "COMMIT"), encoding="utf-8") as file:
             return file.read().strip()
     except OSError:
         pass  # no wheel's package
@@ -63,7 +63,7 @@ def commit() -> str:
 
 def cpu_model() -> str:
     try:
-        with open("/proc/cpuinfo") as file:
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
             return next(
                 line.split(":", 1)[1].strip() for line in file if line.startswith("model name")
             )
@@ -76,7 +76,7 @@ def loaded_libraries() -> list[str]:
     wanted = ("taeda", "dnnl", "openblas", "gomp", "hwy", "cuda", "cudnn", "nccl")
     found = set()
     try:
-        with open("/proc/self/maps") as file:
+        with open("/proc/self/maps", encoding="utf-8") as file:
             for line in file:
                 path = line.split(maxsplit=5)[5].strip() if line.count("/") else ""
                 if any(word in os.path.basename(path) for word in wanted):
@@ -117,7 +117,7 @@ def memory_text() -> str:
 
     found = {}
     try:
-        with open("/proc/meminfo") as file:
+        with open("/proc/meminfo", encoding="utf-8") as file:
             for line in file:
                 name, _, rest = line.partition(":")
                 found[name] = int(rest.split()[0]) * 1024
@@ -125,7 +125,7 @@ def memory_text() -> str:
         return "unknown"
     text = f"{gib(found.get('MemTotal', 0))}, {gib(found.get('MemAvailable', 0))} available"
     try:
-        with open("/sys/fs/cgroup/memory.max") as file:
+        with open("/sys/fs/cgroup/memory.max", encoding="utf-8") as file:
             limit = file.read().strip()
     except OSError:
         limit = "max"

@@ -186,7 +186,7 @@ def _check_repo_is_trusted(
 ) -> None:
     """Asks the user about a repository that is neither listed nor there nor of a known owner."""
     path, name = os.path.join(get_dir(), "trusted_list"), f"{repo_owner}_{repo_name}"
-    with open(path, "a+") as file:
+    with open(path, "a+", encoding="utf-8") as file:
         file.seek(0)
         listed = {line.strip() for line in file}
     there = {entry.name for entry in os.scandir(get_dir()) if entry.is_dir()}
@@ -196,7 +196,7 @@ def _check_repo_is_trusted(
         if trusted:
             print("The repository is already trusted.")
     if not trusted:
-        with open(path, "a") as file:
+        with open(path, "a", encoding="utf-8") as file:
             file.write(name + "\n")
 
 

@@ -50,7 +50,6 @@ def test_what_is_there_counts(lookup, name):
         "cuda.GreenContext",
         "cuda.change_current_allocator",
         "cuda.current_blas_handle",
-        "accelerator.Graph",
         "zz",
         "distributed.rpc",
         "distributed.rpc.init_rpc",

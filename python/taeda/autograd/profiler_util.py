@@ -324,7 +324,7 @@ class EventList(list):
         for event in self:
             if event.stack:
                 times[";".join(reversed(event.stack))] += int(getattr(event, metric))
-        with open(path, "w") as file:
+        with open(path, "w", encoding="utf-8") as file:
             file.writelines(f"{stack} {time}\n" for stack, time in times.items() if time > 0)
 
 
@@ -359,5 +359,5 @@ def write_trace(path: str, events: Iterable[FunctionEvent], metadata: dict[str, 
         with gzip.open(path, "wt") as packed:
             packed.write(text)
     else:
-        with open(path, "w") as file:
+        with open(path, "w", encoding="utf-8") as file:
             file.write(text)

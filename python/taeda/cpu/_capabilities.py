@@ -78,7 +78,7 @@ def get_capabilities() -> Mapping[str, Any]:
     True
     """
     try:
-        text = Path("/proc/cpuinfo").read_text()
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
     except OSError:
         text = ""
     caches = Path("/sys/devices/system/cpu/cpu0/cache")

@@ -71,9 +71,10 @@ def to_folder(module: Any, folder: str | os.PathLike[str], module_name: str) -> 
     (folder / "module.py").write_text(
         f"from pathlib import Path\n\nimport torch\n{_imports()}\nfrom torch.nn import *\n\n"
         "_folder = Path(__file__).parent\n\n\n"
-        f"class {module_name}(torch.nn.Module):\n    def __init__(self):\n{body}\n\n{code}\n"
+        f"class {module_name}(torch.nn.Module):\n    def __init__(self):\n{body}\n\n{code}\n",
+        encoding="utf-8",
     )
-    (folder / "__init__.py").write_text("from .module import *\n")
+    (folder / "__init__.py").write_text("from .module import *\n", encoding="utf-8")
     if files:
         warnings.warn(
             "Was not able to save the following children modules as reprs -"

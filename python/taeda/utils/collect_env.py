@@ -125,7 +125,7 @@ def _first_line(command: list[str]) -> str | None:
 
 def _os_name() -> str:
     try:
-        with open("/etc/os-release") as file:
+        with open("/etc/os-release", encoding="utf-8") as file:
             for line in file:
                 if line.startswith("PRETTY_NAME="):
                     return f"{line.partition('=')[2].strip().strip(chr(34))} ({platform.machine()})"

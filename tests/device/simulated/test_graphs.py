@@ -41,6 +41,29 @@ def test_a_graph_runs_when_it_is_replayed_and_as_often(simulator, x):
     assert y.tolist() == [11, 11, 11, 11]
 
 
+def test_an_accelerators_graph_captures_the_current_stream(x):
+    stream, graph = torch.Stream("cuda"), torch.accelerator.Graph()
+    y = torch.zeros(4, device="cuda")
+    with stream, graph:
+        y.copy_(x)
+    assert y.tolist() == [0, 0, 0, 0]
+    graph.replay()
+    assert y.tolist() == [0, 1, 2, 3]
+    other = torch.accelerator.Graph(pool=graph.pool(), capture_error_mode="relaxed")
+    with stream, other:
+        y.copy_(x * 2)
+    assert other.pool() == graph.pool()
+    other.replay()
+    assert y.tolist() == [0, 2, 4, 6]
+    with pytest.raises(ZeroDivisionError), stream, torch.accelerator.Graph():
+        1 / 0
+    graph.reset()
+    with stream, graph:
+        y.copy_(x * 3)
+    graph.replay()
+    assert y.tolist() == [0, 3, 6, 9]
+
+
 def test_results_lie_in_the_graphs_pool(x):
     graph, y = captured(x.clone)
     pools = {

@@ -57,7 +57,7 @@ def test_searches_of_sorted_rows():
 
 
 def test_whether_elements_are_among_others():
-    for dtype in REAL:
+    for dtype in [d for d in REAL if d != "bool"]:
         for layout, x in layouts(dtype, (3, 4)).items():
             few = values(dtype, (3,), 1)
             agree(lambda x, t: taeda.isin(x, t), x, few, what=f"{dtype} {layout}")
