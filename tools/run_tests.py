@@ -1,5 +1,8 @@
 """Runs the C++ tests (GoogleTest) and the Python tests (pytest) and adds up their counts.
 
+Each folder of tests is a job, a process of its own; as many jobs run at once as there are cores, up
+to four. Lines begin with the name of their job.
+
 The last line printed reads `N passed, N failed`, followed by `, N skipped` where tests were
 skipped; the exit status is 0 only when nothing failed and something passed. A test program that
 dies without a report counts as one failure.
@@ -13,8 +16,12 @@ import os
 import re
 import subprocess
 import sys
+import time
 import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from nvrtc import find_library
@@ -37,6 +44,8 @@ SIMULATED = (
     "tests/device/simulated tests/ops/test_grid.py tests/autograd tests/nn tests/optim "
     "--device=cuda"
 ).split()
+# What sets deadlines for processes that it ends: nothing runs beside these.
+ALONE = ("data", "multiprocessing", "threads")
 # What runs once more with TAEDA_CPU=baseline: kernels whose tiles and panels follow the vectors.
 BASELINE_CPP = (
     "Gemm.*:Convolution.*:Loop.*:Copy.*:Reduce.*:Softmax.*:Sort.*:Scan.*:Random.*:FusedStep*"
@@ -68,18 +77,36 @@ class Counts:
         self.failures += other.failures
 
 
+@dataclass
+class Job:
+    name: str
+    run: Callable[[str], Counts]  # given what its lines begin with
+    alone: bool = False
+
+
 def died(what: str, status: int) -> Counts:
     how = f"was killed by signal {-status}" if status < 0 else f"exited with status {status}"
     return Counts(failed=1, failures=[f"{what} {how} without a report"])
 
 
-def run_gtest(
-    build: Path, env: dict[str, str], names: str = "", program: str = "taeda_tests"
-) -> Counts:
+def lines_of(command: list[str], env: dict[str, str], prefix: str) -> int:
+    """Runs a command and prints its lines; its exit status."""
+    process = subprocess.Popen(
+        command, cwd=ROOT, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        errors="replace",
+    )  # fmt: skip
+    assert process.stdout is not None
+    for line in process.stdout:
+        if not PYTEST_SUMMARY.match(line):
+            print(f"{prefix}{line}", end="", flush=True)
+    return process.wait()
+
+
+def run_gtest(build: Path, env: dict[str, str], names: str, program: str, prefix: str) -> Counts:
     binary = build / program
     if not binary.exists():
         return Counts(failed=1, failures=[f"{binary.name} was not built"])
-    report = build / "test-results" / "gtest.json"
+    report = build / "test-results" / f"{program}{'.some' if names else ''}.json"
     report.unlink(missing_ok=True)
     # libtaeda looks for NVRTC beside an installed taeda, which a build is not.
     if compiler := find_library():
@@ -88,7 +115,7 @@ def run_gtest(
     command = [str(binary), f"--gtest_output=json:{report}", "--gtest_brief=1"]
     if names:
         command.append(f"--gtest_filter={names}")
-    status = subprocess.run(command, cwd=ROOT, env=env).returncode
+    status = lines_of(command, env, prefix)
     if not report.exists():
         return died(binary.name, status)
     counts = Counts()
@@ -108,21 +135,14 @@ def run_gtest(
 
 
 def run_pytest(
-    build: Path, env: dict[str, str], paths: list[str], extra: list[str], name: str = "pytest"
+    build: Path, env: dict[str, str], paths: list[str], extra: list[str], name: str, prefix: str
 ) -> Counts:
-    report = build / "test-results" / f"{name}.xml"
+    report = build / "test-results" / f"{name.replace('/', '.')}.xml"
     report.unlink(missing_ok=True)
     command = [sys.executable, "-m", "pytest", "-q", f"--junitxml={report}", *extra, *paths]
-    process = subprocess.Popen(
-        command, cwd=ROOT, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    )
-    assert process.stdout is not None
-    for line in process.stdout:
-        if not PYTEST_SUMMARY.match(line):
-            print(line, end="", flush=True)
-    status = process.wait()
+    status = lines_of(command, env, prefix)
     if not report.exists():
-        return died("pytest", status)
+        return died(f"pytest of {name}", status)
     counts = Counts()
     for case in ElementTree.parse(report).iter("testcase"):
         outcomes = {child.tag for child in case}
@@ -135,8 +155,38 @@ def run_pytest(
             counts.passed += 1
     # 5 means that pytest found no test, which the C++ tests may make up for.
     if status not in (0, 5) and counts.failed == 0:
-        counts.add(died("pytest", status))
+        counts.add(died(f"pytest of {name}", status))
     return counts
+
+
+def folders_of(path: Path) -> list[str]:
+    """The folders of tests, those with most text first: they take longest."""
+    sizes = {
+        folder: sum(file.stat().st_size for file in folder.rglob("*.py"))
+        for folder in path.iterdir()
+        if any(folder.rglob("test_*.py"))
+    }
+    return [str(f.relative_to(ROOT)) for f in sorted(sizes, key=lambda f: -sizes[f])]
+
+
+def run_jobs(jobs: list[Job]) -> Counts:
+    """As many at once as there are cores, up to four; then what runs alone."""
+
+    def timed(job: Job) -> Counts:
+        start = time.monotonic()
+        counts = job.run(f"{job.name}: " if len(jobs) > 1 else "")
+        if len(jobs) > 1:
+            print(f"{job.name}: {time.monotonic() - start:.0f} s", flush=True)
+        return counts
+
+    total = Counts()
+    with ThreadPoolExecutor(min(os.cpu_count() or 1, 4)) as lanes:
+        for counts in lanes.map(timed, [job for job in jobs if not job.alone]):
+            total.add(counts)
+    for job in jobs:
+        if job.alone:
+            total.add(timed(job))
+    return total
 
 
 def test_environment(build: Path, sanitizer: str | None) -> dict[str, str]:
@@ -170,6 +220,51 @@ def sanitizer_libraries(sanitizer: str) -> str:
     return ":".join(paths)
 
 
+def jobs_of(args: argparse.Namespace, build: Path) -> Iterator[Job]:
+    """What there is to run, what takes longest first."""
+    env = test_environment(build, args.sanitize)
+    extra = [option for option in args.rest if option.startswith("-")]
+    named = [path for path in args.rest if not path.startswith("-")]
+
+    def cpp(name: str, names: str, program: str = "taeda_tests", **more: str) -> Job:
+        return Job(name, partial(run_gtest, build, env | more, names, program))
+
+    def python(name: str, paths: Iterable[str], **more: str) -> Job:
+        run = partial(run_pytest, build, env | more, [*paths], extra, name)
+        return Job(name, run, alone=Path(name).name in ALONE)
+
+    if args.emulator:
+        extra += ["-x"]
+        env |= {"TAEDA_EMULATOR": "libtaeda_emulator_asan.so", "ASAN_OPTIONS": "detect_leaks=0"}
+        env |= {"TAEDA_CUDA": "sim:2", "LD_PRELOAD": sanitizer_libraries("address")}
+        yield python("emulated", named or EMULATED)
+        return
+    whole = not (args.only or args.sanitize or named)
+    if args.only not in ("cpp", "core"):
+        if args.sanitize:
+            env["LD_PRELOAD"] = sanitizer_libraries(args.sanitize)
+            if left_out := DESELECTED[args.sanitize]:
+                extra += ["-k", left_out]
+        if not named and args.sanitize != "thread":
+            yield python("simulated", SIMULATED, TAEDA_CUDA="sim:2")
+        if named:
+            yield python("pytest", named)
+        elif args.sanitize:
+            for path in SANITIZED[args.sanitize]:
+                if (ROOT / path).exists():
+                    yield python(path, [path])
+        else:
+            for path in folders_of(ROOT / "tests"):
+                yield python(path, [path])
+            yield python("baseline", BASELINE, **BASELINE_ENVIRONMENT)
+    if args.only != "python":
+        env.pop("LD_PRELOAD", None)
+        program = "taeda_core_tests" if args.only == "core" else "taeda_tests"
+        yield cpp("C++", LEFT_OUT.get(args.sanitize, ""), program)
+        if whole:
+            yield cpp("C++ baseline", BASELINE_CPP, **BASELINE_ENVIRONMENT)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--build", type=Path, default=ROOT / "build")
@@ -180,36 +275,7 @@ def main() -> int:
     args = parser.parse_args()
     build = args.build.resolve()
     (build / "test-results").mkdir(parents=True, exist_ok=True)
-    env = test_environment(build, args.sanitize)
-
-    total = Counts()
-    if args.emulator:
-        env |= {"TAEDA_CUDA": "sim:2", "TAEDA_EMULATOR": "libtaeda_emulator_asan.so"}
-        env |= {"LD_PRELOAD": sanitizer_libraries("address"), "ASAN_OPTIONS": "detect_leaks=0"}
-        total.add(run_pytest(build, env, args.rest or EMULATED, ["-x"], "emulated"))
-        print(f"{total.passed} passed, {total.failed} failed")
-        return 1 if total.failed else 0
-    if args.only != "python":
-        program = "taeda_core_tests" if args.only == "core" else "taeda_tests"
-        total.add(run_gtest(build, env, LEFT_OUT.get(args.sanitize, ""), program))
-    if args.only not in ("cpp", "core"):
-        paths = ["tests"]
-        if args.sanitize:
-            env["LD_PRELOAD"] = sanitizer_libraries(args.sanitize)
-            paths = [path for path in SANITIZED[args.sanitize] if (ROOT / path).exists()]
-        extra = [option for option in args.rest if option.startswith("-")]
-        if args.sanitize and DESELECTED[args.sanitize]:
-            extra += ["-k", DESELECTED[args.sanitize]]
-        named = [path for path in args.rest if not path.startswith("-")]
-        total.add(run_pytest(build, env, named or paths, extra))
-        if not named and not args.sanitize:
-            if not args.only:
-                total.add(run_gtest(build, env | BASELINE_ENVIRONMENT, BASELINE_CPP))
-            total.add(run_pytest(build, env | BASELINE_ENVIRONMENT, BASELINE, extra, "baseline"))
-        if not named and args.sanitize != "thread":
-            env["TAEDA_CUDA"] = "sim:2"
-            total.add(run_pytest(build, env, SIMULATED, extra, "simulated"))
-
+    total = run_jobs([*jobs_of(args, build)])
     for name in total.failures:
         print(f"FAILED {name}")
     skipped = f", {total.skipped} skipped" if total.skipped else ""
