@@ -59,7 +59,11 @@ def numel(input: Tensor) -> int:
     >>> torch.numel(torch.zeros(2, 3))
     6
     """
-    return input.numel()
+    try:
+        return input.numel()
+    except AttributeError:
+        require_tensors("numel", input=input)
+        raise
 
 
 @_overridable
@@ -69,7 +73,11 @@ def is_floating_point(input: Tensor) -> bool:
     >>> torch.is_floating_point(torch.ones(2)), torch.is_floating_point(torch.tensor(1))
     (True, False)
     """
-    return input.is_floating_point()
+    try:
+        return input.is_floating_point()
+    except AttributeError:
+        require_tensors("is_floating_point", input=input)
+        raise
 
 
 @_overridable
@@ -79,7 +87,11 @@ def is_complex(input: Tensor) -> bool:
     >>> torch.is_complex(torch.tensor(1j)), torch.is_complex(torch.ones(2))
     (True, False)
     """
-    return input.is_complex()
+    try:
+        return input.is_complex()
+    except AttributeError:
+        require_tensors("is_complex", input=input)
+        raise
 
 
 @_overridable
@@ -103,13 +115,21 @@ def is_inference(input: Tensor) -> bool:
     >>> torch.is_inference(x)
     True
     """
-    return input.is_inference()
+    try:
+        return input.is_inference()
+    except AttributeError:
+        require_tensors("is_inference", input=input)
+        raise
 
 
 @_overridable
 def is_conj(input: Tensor) -> bool:
     """Whether the elements are the conjugates of what lies in memory."""
-    return input.is_conj()
+    try:
+        return input.is_conj()
+    except AttributeError:
+        require_tensors("is_conj", input=input)
+        raise
 
 
 @_overridable

@@ -423,8 +423,10 @@ def __deepcopy__(self: Tensor, memo: dict) -> Tensor:
         copied = _C._tensor_from_storage(
             memo[id(storage)], self.dtype, self.storage_offset(), self.size(), self.stride()
         )
-        copied._set_conj(self.is_conj())
-        copied._set_neg(self.is_neg())
+        if self.is_conj():
+            copied = copied.conj_physical()
+        if self.is_neg():
+            copied = copied.neg()
     if self.__class__ is not Tensor:
         copied = copied.as_subclass(self.__class__)
     if self.requires_grad:

@@ -32,6 +32,12 @@ DimVector padded(IntSpan in, IntSpan pad, std::string_view mode) {
   for (size_t i = 0; i < count; i++) {
     const size_t d = n - 1 - i;
     const int64_t before = pad[2 * i], after = pad[2 * i + 1], size = in[d];
+    const int64_t kept =
+        expr::add(expr::add(size, std::min<int64_t>(before, 0)), std::min<int64_t>(after, 0));
+    TD_CHECK(!constant || kept >= 0,
+             "narrow(): length must be non-negative.\npad {} crops more than the size {} of "
+             "dimension {}",
+             pad, size, static_cast<int64_t>(d));
     out[d] = expr::add(expr::add(size, before), after);
     TD_CHECK(out[d] >= 0,
              "The input size {}, plus negative padding {} and {} resulted in a negative output "

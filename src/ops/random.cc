@@ -213,9 +213,11 @@ Tensor random_from_(const Tensor& self, int64_t from, OptInt to, Generator* gene
     check_bound(dtype, end - 1, "to - 1");
     range = static_cast<uint64_t>(end) - static_cast<uint64_t>(from);
   } else if (from == INT64_MIN) {
+    TD_CHECK_IMPLEMENTED(dtype != DType::kFloat16,
+                         "\"random_full_64_bits_range_kernel_cpu\" not implemented for 'Half'");
     TD_CHECK(dtype == DType::kInt64 || is_floating(dtype),
              "random_: from = -2**63 without an end needs int64, got {}", dtype);
-    range = 0;  // all 64 bits
+    range = 0, from = 0;  // all 64 bits, as they are
   } else {
     const int64_t last = is_floating(dtype) ? int64_t{1} << digits(dtype) : largest_integer(dtype);
     if (is_floating(dtype) && from < last) from = representable_from(dtype, from);

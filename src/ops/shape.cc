@@ -205,8 +205,8 @@ TensorList split_sizes(const Tensor& self, IntSpan sizes, int64_t dim) {
 
 TensorList chunk(const Tensor& self, int64_t chunks, int64_t dim) {
   TD_CHECK(chunks > 0, "chunk expects `chunks` to be greater than 0, got: {}", chunks);
-  check_parts("chunk", self.size(dim), chunks);
   const int64_t n = self.size(dim);
+  if (n == 0) check_parts("chunk", n, chunks);
   const int64_t size = n / chunks + (n % chunks != 0);
   if (size == 0) return op::split_with_sizes(self, DimVector(static_cast<size_t>(chunks), 0), dim);
   return op::split(self, size, dim);

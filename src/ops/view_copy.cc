@@ -44,6 +44,9 @@ Tensor as_strided_copy(const Tensor& self, IntSpan size, IntSpan stride, OptInt 
 Tensor as_strided_scatter(const Tensor& self, const Tensor& src, IntSpan size, IntSpan stride,
                           OptInt storage_offset) {
   const int64_t offset = storage_offset.value_or(self.storage_offset());
+  TD_CHECK(src.sizes() == size,
+           "expected src to have a size equal to the slice of self. src size = {}, slice size = {}",
+           src.sizes(), size);
   Tensor out;
   if (internal_overlap(self.sizes(), self.strides()) != Overlap::kNo) {
     out = copied(self);

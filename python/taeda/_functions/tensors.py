@@ -12,7 +12,12 @@ from taeda._arguments import require_int, require_list_of_tensors, require_tenso
 
 def _of_method(name: str) -> Callable[..., Any]:
     def function(input: Tensor, *args: Any, **kwargs: Any) -> Any:
-        return getattr(input, name)(*args, **kwargs)
+        try:
+            method = getattr(input, name)
+        except AttributeError:
+            require_tensors(name, input=input)
+            raise
+        return method(*args, **kwargs)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"`Tensor.{name}`."
@@ -153,6 +158,8 @@ def gradient(
     """
     require_tensors("gradient", input=input)
     require_int("gradient", "edge_order", edge_order)
+    if input.dtype == taeda.uint8:
+        raise RuntimeError("torch.gradient does not support uint8 input.")
     if input.dtype == taeda.bool:
         raise RuntimeError("gradient(): the `-` operator is not supported for two bool tensors")
     if edge_order not in (1, 2):

@@ -16,6 +16,8 @@ void binary_cross_entropy(const View& out, const View& input, const View& target
       "all elements of input should be between 0 and 1\nFix: sigmoid the input first, or leave it "
       "and call binary_cross_entropy_with_logits",
       0, static_cast<int32_t>(ErrorKind::kRuntime)};
+  args.target_message = {"all elements of target should be between 0 and 1", 0,
+                         static_cast<int32_t>(ErrorKind::kRuntime)};
   const View read[] = {input, target};
   launch(out.device.index,
          kernel_name("binary_cross_entropy", dtype_info(input.dtype).compute, "_any"), out.numel,

@@ -58,9 +58,13 @@ void cross_entropy(const View& loss, const View& lse, const View& total, const V
   kernels::copy(total, scale);
   if (each) return;
   if (reduction != "mean") return kernels::copy(loss, sum);
-  const View quotient[] = {sum, scale};
-  const Loop divide{"div", 0, false};
-  pointwise({divide, DType::kFloat64, DType::kFloat64, nullptr}, loss, quotient);
+  const auto run_loop = [](const char* name, const View& out, const View& a, const View& b) {
+    const View inputs[] = {a, b};
+    pointwise({{name, 0, false}, DType::kFloat64, DType::kFloat64, nullptr}, out, inputs);
+  };
+  run_loop("div", sum, sum, scale);
+  run_loop("div", scale, scale, scale);  // NaN where nothing weighs, else 1
+  run_loop("mul", loss, sum, scale);
 }
 
 void cross_entropy_backward(const View& gx, const View& gy, const View& input, const View& target,

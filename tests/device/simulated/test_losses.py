@@ -140,3 +140,17 @@ def test_mantissas_and_exponents():
     special = taeda.tensor([0.0, -0.0, inf, -inf, float("nan"), 1e-42, -3e-45, 8.0])
     agree(lambda x: taeda.frexp(x), special)
     agree(lambda x: taeda.frexp(x), taeda.zeros(0, 3))
+
+
+def test_the_mean_of_what_weighs_nothing():
+    x, target, weight = taeda.zeros(2, 2), taeda.tensor([0, 0]), taeda.tensor([0.0, 1.0])
+    for smoothing in (0.0, 0.1):
+        agree(
+            lambda x, t, w, s=smoothing: F.cross_entropy(x, t, w, label_smoothing=s),
+            x, target, weight,
+        )  # fmt: skip
+
+
+def test_targets_that_are_no_probabilities_are_refused():
+    with pytest.raises(RuntimeError, match="all elements of target should be between 0 and 1"):
+        F.binary_cross_entropy(taeda.tensor([0.5]).cuda(), taeda.tensor([2.0]).cuda()).item()

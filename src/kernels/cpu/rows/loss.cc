@@ -21,6 +21,7 @@ namespace taeda::cpu {
 namespace {
 
 constexpr int64_t kWork = 1 << 14;
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();  // the mean of what weighs nothing
 
 // The class of row i, checked where it is used: another thread may have written it since.
 int64_t class_at(const int64_t* target, int64_t i, int64_t classes, int64_t ignore_index) {
@@ -83,7 +84,7 @@ void forward(const View& loss, const View& lse, const View& total, const View& i
   if (reduction == "none")
     convert_row(loss.data, loss.dtype, 1, losses.data(), DType::kFloat64, 1, n);
   else
-    store(loss, 0, reduction == "mean" ? sum / scale : sum);
+    store(loss, 0, reduction != "mean" ? sum : scale == 0 ? kNaN : sum / scale);
 }
 
 template <class T>
@@ -150,6 +151,8 @@ namespace {
 constexpr const char* kNoProbability =
     "all elements of input should be between 0 and 1, but one is {}\nFix: sigmoid the input first, "
     "or leave it and call binary_cross_entropy_with_logits";
+constexpr const char* kNoTarget =
+    "all elements of target should be between 0 and 1, but one is {}";
 
 }  // namespace
 
@@ -165,6 +168,7 @@ void binary_cross_entropy(const View& out, const View& input, const View& target
         T* o = os.open(first);
         for (int64_t i = 0; i < n; i++) {
           TD_CHECK(x[i] >= T(0) && x[i] <= T(1), kNoProbability, static_cast<double>(x[i]));
+          TD_CHECK(t[i] >= T(0) && t[i] <= T(1), kNoTarget, static_cast<double>(t[i]));
           o[i] = (t[i] - T(1)) * std::max(std::log1p(-x[i]), T(-100)) -
                  t[i] * std::max(std::log(x[i]), T(-100));
         }

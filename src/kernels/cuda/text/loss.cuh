@@ -101,6 +101,7 @@ TD_FN void binary_cross_entropy_kernel(const BinaryCrossEntropyArgs& a) {
   for (uint64_t i = first_index(); i < a.n; i += index_step()) {
     const T x = get<T>(a.x, i), t = get<T>(a.target, i);
     if (!(x >= T(0) && x <= T(1))) report(a.message, 0, 0);
+    if (!(t >= T(0) && t <= T(1))) report(a.target_message, 0, 0);
     set(a.out, i,
         (t - T(1)) * std::max(std::log1p(-x), T(-100)) - t * std::max(std::log(x), T(-100)));
   }

@@ -23,7 +23,7 @@ struct CrossEntropyArgs {
 struct BinaryCrossEntropyArgs {
   Array out, x, target;
   uint64_t n;
-  BoundsMessage message;  // for what is no probability
+  BoundsMessage message, target_message;  // for what is no probability
 };
 
 }  // namespace taeda::device

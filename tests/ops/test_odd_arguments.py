@@ -1,0 +1,85 @@
+"""Calls at the edges of what operators take: values and exceptions' classes are PyTorch's."""
+
+import copy
+import warnings
+
+import pytest
+
+import taeda
+
+torch = pytest.importorskip("torch")
+
+SMOOTHED = [
+    f"F.cross_entropy(t.zeros(2, 2), t.tensor([0, 0]), weight=t.tensor({weight}), "
+    f"label_smoothing={smoothing}, reduction={reduction!r})"
+    for weight in ([0.0, 1.0], [1.0, 0.0])
+    for smoothing in (0.1, 1.0, -1, 2)
+    for reduction in ("mean", "sum", "none")
+]
+CALLS = [
+    *SMOOTHED,
+    "F.cross_entropy(t.zeros(2, 2), t.ones(2, 2) / 2, label_smoothing=-0.1)",
+    "F.binary_cross_entropy(t.tensor([0.5]), t.tensor([2.0]))",
+    "F.binary_cross_entropy(t.tensor([0.5]), t.tensor([float('nan')]))",
+    *(f"t.empty(2, dtype=t.{d}).random_(-2**63, None)" for d in ("int64", "float32", "bfloat16")),
+    "t.empty(2, dtype=t.float16).random_(-2**63, None)",
+    "t.empty(2, dtype=t.int32).random_(-2**63, None)",
+    "t.batch_norm(x, None, None, None, None, True, 0.1, 0.0, False)",
+    "t.batch_norm(x, None, None, None, None, True, 0.1, -0.1, False)",
+    "F.batch_norm(x, None, None, training=True, eps=0)",
+    "F.instance_norm(x.view(2, 3, 2), eps=0)",
+    "F.instance_norm(x.view(2, 3, 2), t.zeros(3), t.ones(3), eps=-0.01)",
+    "nn.InstanceNorm1d(3, eps=0, affine=True)(x.view(2, 3, 2))",
+    *(f"F.pad(x, ({a}, {b}))" for a, b in ((-5, 5), (5, -10), (-2, -2), (-2, -3), (-1, 3))),
+    "t.as_strided_scatter(t.zeros(3, 4), t.ones(2), (2, 2), (1, 3))",
+    "t.as_strided_scatter(t.zeros(3, 4), t.ones(2, 2), (2, 2), (1, 3))",
+    *(
+        f"t.index_reduce(t.ones(1, dtype=t.{d}), 0, t.tensor([0]), t.zeros(1, dtype=t.{d}), {r!r})"
+        for d in ("bool", "complex64", "uint8")
+        for r in ("prod", "amax")
+    ),
+    "t.gradient(t.arange(5, dtype=t.uint8))",
+    "t.chunk(t.ones(3), 2**62)",
+    *(f"t.{name}(3)" for name in "numel is_complex is_conj is_neg zero_ is_inference".split()),
+    "copy.deepcopy(t.tensor([1j]).conj()).is_conj()",
+    "copy.deepcopy(t.tensor([1j]).conj())",
+    "copy.deepcopy(t.tensor([1j]).conj().imag)",
+    "(lambda z: z.is_set_to(z.conj()))(t.tensor([1j]))",
+]
+
+
+def outcome(t, call):
+    t.manual_seed(0)
+    names = {"t": t, "F": t.nn.functional, "nn": t.nn, "copy": copy}
+    names["x"] = t.linspace(-1, 1, 12).view(3, 4)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = eval(call, names)
+    except (NotImplementedError, RuntimeError, TypeError, ValueError) as error:
+        return type(error).__name__
+    found = found if isinstance(found, (tuple, list)) else (found,)
+    return [y.resolve_neg() if hasattr(y, "resolve_neg") else y for y in found]
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_odd_arguments(call):
+    ours, theirs = outcome(taeda, call), outcome(torch, call)
+    assert type(ours) is type(theirs), f"{ours}\nPyTorch: {theirs}"
+    if isinstance(theirs, str):
+        assert ours == theirs
+        return
+    assert len(ours) == len(theirs)
+    for y, expected in zip(ours, theirs):
+        if not isinstance(expected, torch.Tensor):
+            assert y == expected
+            continue
+        assert str(y.dtype) == str(expected.dtype) and y.shape == tuple(expected.shape)
+        torch.testing.assert_close(torch.tensor(y.tolist()), torch.tensor(expected.tolist()),
+                                   rtol=1e-4, atol=1e-5, equal_nan=True)  # fmt: skip
+
+
+def test_points_of_a_simplex_have_no_derivative_of_their_own():
+    x = taeda.tensor([1.5, 2.0], requires_grad=True)
+    with pytest.raises(RuntimeError, match="derivative for aten::_sample_dirichlet is not"):
+        taeda._sample_dirichlet(x).sum().backward()
