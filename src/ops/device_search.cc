@@ -1,6 +1,7 @@
 #include "ops/device_search.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "core/layout.h"
 #include "kernels/cpu/sort/search.h"
@@ -22,6 +23,7 @@
 #include "op/stack.h"
 #include "op/sub.h"
 #include "op/to_dtype.h"
+#include "ops/device_bounds.h"
 #include "ops/host.h"
 
 namespace taeda::on_device {
@@ -91,12 +93,30 @@ Tensor bincount(const Tensor& x, const Tensor& weights, int64_t minlength) {
   return op::index_put_(sums, {&x, 1}, op::to_dtype(weights, t, false, {}), /*accumulate=*/true);
 }
 
+namespace {
+
+// That none is negative and the sum is what is said, which the device finds out by itself.
+void check_repeats(const Tensor& repeats, const Tensor& sum, int64_t output_size) {
+  constexpr std::string_view kNegative = "repeats can not be negative, got {}";
+  constexpr int64_t kAny = std::numeric_limits<int64_t>::max();
+  checks_indices(repeats, kAny, {kNegative, kNegative, ErrorKind::kRuntime});
+  constexpr std::string_view kSum =
+      "repeat_interleave: output_size is not the sum of repeats, which is {} more";
+  checks_indices(minus(sum, Tensor(Scalar(output_size))), 1, {kSum, kSum, ErrorKind::kRuntime});
+}
+
+}  // namespace
+
 Tensor repeated_indices(const Tensor& repeats, std::optional<int64_t> output_size) {
+  TD_CHECK(!output_size || *output_size == 0 || (*output_size > 0 && repeats.numel() > 0),
+           "repeat_interleave: output_size {} is not the sum of repeats", output_size.value_or(0));
   if (repeats.numel() == 0) return op::new_zeros(repeats, {0}, {});
   const Tensor ends = op::cumsum(repeats, 0, std::nullopt);
+  const Tensor last = op::narrow(ends, 0, ends.numel() - 1, 1);
   int64_t total = output_size.value_or(0);
-  if (!output_size) {
-    const Tensor last = op::narrow(ends, 0, ends.numel() - 1, 1);
+  if (output_size) {
+    check_repeats(repeats, last, total);
+  } else {
     const Tensor least = op::reshape(std::get<0>(op::aminmax(repeats, std::nullopt, false)), {1});
     const HostElements<int64_t> known(op::cat({{last, least}}, 0));
     TD_CHECK(known[1] >= 0, "repeats can not be negative");
