@@ -14,6 +14,18 @@ void begin_list();
 void end_list();
 // Whether the thread is between the two.
 bool in_list();
+// Calls `work` between the two.
+template <class Work>
+void with_list(Work&& work) {
+  begin_list();
+  try {
+    work();
+  } catch (...) {
+    end_list();
+    throw;
+  }
+  end_list();
+}
 
 // What launches the work; null where there is none.
 using Launch = void (*)();

@@ -13,7 +13,7 @@ struct Loop {
   uint8_t fields;
   bool scalars;  // they are Scalars, which the kernel has in the type that it computes in; else
                  // doubles
-  bool listed;   // there are kernels for several calls (launch_list.h)
+  DTypeSet listed;  // of which there are kernels for several calls (launch_list.h)
 };
 
 struct PointwiseCall {
