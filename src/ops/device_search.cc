@@ -10,19 +10,24 @@
 #include "op/cat.h"
 #include "op/cumsum.h"
 #include "op/expand.h"
+#include "op/floor_divide.h"
 #include "op/index_add_.h"
 #include "op/index_put_.h"
 #include "op/index_select.h"
+#include "op/lt.h"
 #include "op/narrow.h"
 #include "op/ne.h"
 #include "op/new_full.h"
 #include "op/new_zeros.h"
 #include "op/nonzero.h"
+#include "op/remainder.h"
 #include "op/reshape.h"
 #include "op/scatter.h"
 #include "op/stack.h"
 #include "op/sub.h"
 #include "op/to_dtype.h"
+#include "op/unsqueeze.h"
+#include "op/where.h"
 #include "ops/device_bounds.h"
 #include "ops/host.h"
 
@@ -67,6 +72,23 @@ Runs runs_of(const Tensor& sorted, const Tensor& order, bool inverse, bool count
     r.inverse = order.defined() ? op::scatter_src(number, 0, order, number) : number;
   }
   return r;
+}
+
+Tensor nonzero_static(const Tensor& x, int64_t size, int64_t fill_value) {
+  const int64_t n = x.numel(), dims = x.dim();
+  if (n == 0 || dims == 0)
+    return op::new_full(x, {size, dims}, Scalar(fill_value), TensorOptions(DType::kInt64));
+  const Tensor flags = op::reshape(op::ne(x, Tensor(Scalar(int64_t{0}))), {-1});
+  // True element k, from 0, is behind as many as have no more than k true ones up to themselves.
+  const Tensor at = counts_below(op::cumsum(flags, 0, std::nullopt), size);
+  TensorList columns(static_cast<size_t>(dims));
+  int64_t inner = 1;
+  for (size_t d = columns.size(); d-- > 0; inner *= x.sizes()[d]) {
+    const Tensor outer = op::floor_divide(at, Tensor(Scalar(inner)));
+    columns[d] = op::remainder(outer, Tensor(Scalar(x.sizes()[d])));
+  }
+  const Tensor found = op::unsqueeze(op::lt(at, Tensor(Scalar(n))), 1);
+  return op::where(found, op::stack(columns, 1), Tensor(Scalar(fill_value)));
 }
 
 Tensor bincount(const Tensor& x, const Tensor& weights, int64_t minlength) {

@@ -191,6 +191,32 @@ def test_counts_wait_once_for_their_size(simulator):
     assert waits(simulator, lambda: x.bincount(x.float()))[1] == 1
 
 
+def test_the_first_that_are_not_zero_are_found_without_waiting(simulator):
+    for dtype in NUMBERS:
+        for layout, x in layouts(dtype, (3, 4)).items():
+            x = x * (values("int64", (3, 4), 5) > 0).to(x.dtype)
+            for size in (0, 3, 20):
+                agree(
+                    lambda x, n=size: taeda.nonzero_static(x, size=n, fill_value=-7), x,
+                    what=f"{dtype} {layout} {size}",
+                )  # fmt: skip
+    for shape in ((0,), (2, 0, 3), (3, 1, 2, 2)):
+        for x in (taeda.zeros(shape), taeda.ones(shape)):
+            agree(lambda x: taeda.nonzero_static(x, size=4), x, what=str(shape))
+    x = values("float32", (5, 3)).cuda()
+    assert waits(simulator, lambda: taeda.nonzero_static(x, size=4)) == (0, 0)
+
+
+def test_numbers_beside_polynomials_wait_for_nothing(simulator):
+    x, n = taeda.linspace(-1, 1, 5, device="cuda"), taeda.arange(5, device="cuda")
+    for call in (
+        lambda: taeda.special.hermite_polynomial_h(x, 3),
+        lambda: taeda.special.legendre_polynomial_p(0.5, n),
+    ):
+        assert waits(simulator, call) == (0, 0)
+        assert call().device == x.device
+
+
 @pytest.mark.parametrize("reduce", ["sum", "mean", "prod", "max", "min"])
 def test_segments_of_bounds_that_nobody_checks_wait_for_nothing(simulator, reduce):
     x = values("float32", (9, 2))
