@@ -14,18 +14,6 @@ void begin_list();
 void end_list();
 // Whether the thread is between the two.
 bool in_list();
-// Calls `work` between the two.
-template <class Work>
-void with_list(Work&& work) {
-  begin_list();
-  try {
-    work();
-  } catch (...) {
-    end_list();
-    throw;
-  }
-  end_list();
-}
 
 // What launches the work; null where there is none.
 using Launch = void (*)();
@@ -35,6 +23,21 @@ void run_put_off() noexcept;
 inline void launch_what_is_put_off() noexcept {
   if (launch_put_off) [[unlikely]]
     run_put_off();
+}
+
+// Calls `work` between the two. Nothing is left when it returns, whoever has begun a list before:
+// what work reads may be freed then.
+template <class Work>
+void with_list(Work&& work) {
+  begin_list();
+  try {
+    work();
+  } catch (...) {
+    end_list();
+    throw;
+  }
+  launch_what_is_put_off();
+  end_list();
 }
 
 }  // namespace taeda::cuda

@@ -220,6 +220,13 @@ def test_norms_of_many_and_of_other_lists(simulator):
     np.testing.assert_allclose([x.item() for x in wide], 12**0.5)
 
 
+def test_norms_have_the_same_bits_each_time(bits):
+    x = [values("float32", (n,), n).cuda() for n in (3, 8192, 8193, 100_000)]
+    found = bits(lambda: torch.stack(torch._foreach_norm(x)))
+    expected = [np.linalg.norm(v.cpu().double().numpy()) for v in x]
+    np.testing.assert_allclose(found.numpy(), expected, rtol=1e-7)
+
+
 def test_norms_keep_their_order_with_what_they_depend_on():
     x = [torch.full((5,), float(i), device="cuda") for i in (3, 4)]
     torch._foreach_mul_(x, 2)
