@@ -88,6 +88,7 @@ def has_scalars(op: Op) -> bool:
 def listed_kinds(op: Op) -> list[str]:
     """The kinds of types of which several calls may be one launch (kernels/cuda/launch_list.h)."""
     listed = any(name.startswith("foreach.") for name in op.python)
+    listed = listed and op.name not in ("maximum", "minimum")  # theirs call clamp_min, clamp_max
     if not listed or op.partial is not None or len(op.sig.tensor_args) > LIST_INPUTS:
         return []
     left_out = {"Bool"}

@@ -1,6 +1,6 @@
 // Operators on sets and counts for devices, made of others that have kernels there: what the bodies
-// in search.cc and index.cc compute element by element on the CPU. Those whose result's size depends
-// on elements wait for the device once.
+// in search.cc and index.cc compute element by element on the CPU. Those whose result's size
+// depends on elements wait for the device once.
 #pragma once
 
 #include <tuple>

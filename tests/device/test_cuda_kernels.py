@@ -168,7 +168,10 @@ def test_what_the_check_finds_in_ptx():
     newer = PTX.replace("8.4", "8.5")
     assert "drivers before" in next(cuda_check.ptx_faults(newer, ["add_f32"]))
     narrow = PTX.replace("ld.global.v4", "ld.global.v2")
-    assert next(cuda_check.ptx_faults(narrow, ["add_f32"])) == "add_f32: loads 8 bytes at a time, not 16"
+    assert (
+        next(cuda_check.ptx_faults(narrow, ["add_f32"]))
+        == "add_f32: loads 8 bytes at a time, not 16"
+    )
 
 
 def test_what_the_check_finds_in_ptxas_report():

@@ -38,9 +38,11 @@ def _unscale(grads: Sequence[Tensor], scale: Tensor | None) -> None:
 
 
 class _Undo:
-    """Parameters and their state as they are, for where a flag of the device turns out to be set."""
+    """Parameters and their state as they are, for where a flag turns out to be set."""
 
-    def __init__(self, flag: Tensor, params: Sequence[Tensor], states: list[dict[str, Any]]) -> None:
+    def __init__(
+        self, flag: Tensor, params: Sequence[Tensor], states: list[dict[str, Any]]
+    ) -> None:
         self.is_set = flag.reshape(()) != 0
         self.states = states
         self.known = {id(x): (x, x.clone()) for x in (*params, *self._tensors())}

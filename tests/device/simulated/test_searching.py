@@ -223,7 +223,11 @@ def test_segments_of_bounds_that_nobody_checks_wait_for_nothing(simulator, reduc
     bounds, lengths = taeda.tensor([0, 3, 3, 9]), taeda.tensor([3, 1, 5])
     calls = {
         "offsets": (lambda x, n: taeda.segment_reduce(x, reduce, offsets=n), bounds, 0),
-        "unsafe": (lambda x, n: taeda.segment_reduce(x, reduce, lengths=n, unsafe=True), lengths, 0),
+        "unsafe": (
+            lambda x, n: taeda.segment_reduce(x, reduce, lengths=n, unsafe=True),
+            lengths,
+            0,
+        ),
         "lengths": (lambda x, n: taeda.segment_reduce(x, reduce, lengths=n), lengths, 2),
     }
     for what, (call, n, reads) in calls.items():

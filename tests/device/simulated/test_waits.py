@@ -1,5 +1,5 @@
-"""Which operators wait for the device, and which run on the CPU, over the table's samples: nobody but
-those of whom PyTorch's do, too, and those of tests/ops/on_fallback.txt."""
+"""Which operators wait for the device, and which run on the CPU, over the table's samples: those of
+whom PyTorch's wait, too, and those of tests/ops/on_fallback.txt."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
