@@ -10,6 +10,7 @@ is kept under .cache/nvrtc: a run that was stopped goes on from there.
 from __future__ import annotations
 
 import argparse
+import functools
 import os
 import re
 import sys
@@ -31,6 +32,11 @@ ENTRY = re.compile(r"^\.visible \.entry (\w+)\(", re.M)
 # Bytes of one load or store: ld.global.v4.f32, st.global.u16
 ACCESS = re.compile(r"\b(ld|st)\.global(?:\.nc)?(?:\.v(\d))?\.[a-z](\d+)")
 DENSE = re.compile(r"_(b|u8|i8|i16|i32|i64|f16|bf16|f32|f64|c64|c128)$")
+# The macros of units: a name, its parameters, its body; the names of kernels in that; uses.
+MACRO = re.compile(r"^#define (\w+)\(([^)]*)\)((?:.*\\\n)*.*\n)", re.M)
+KERNEL = re.compile(r"TD_GLOBAL\(([\w#]+),")
+CALL = re.compile(r"^(TD_\w+)\(([^;{}]*?)\)", re.M)
+Macro = tuple[list[str], list[str]]
 SIZES = {"b": 1, "u8": 1, "i8": 1, "i16": 2, "f16": 2, "bf16": 2, "i32": 4, "f32": 4, "c128": 16}
 
 
@@ -64,8 +70,9 @@ def ptx_faults(ptx: str, wanted: Iterable[str]) -> Iterator[str]:
     """What is wrong with a unit's PTX, which should have the kernels `wanted`."""
     if version_of(ptx) > NEWEST_PTX:
         yield f"PTX {version_of(ptx)}: drivers before CUDA 12.5 refuse what is above {NEWEST_PTX}"
-    kernels = kernels_in(ptx)
-    yield from (f"{name}: not in the PTX" for name in wanted if name not in kernels)
+    kernels, wanted = kernels_in(ptx), set(wanted)
+    yield from (f"{name}: not in the PTX" for name in sorted(wanted - kernels.keys()))
+    yield from (f"{name}: not found in its unit" for name in sorted(kernels.keys() - wanted))
     for name, text in kernels.items():
         if dense := DENSE.search(name):
             bytes_wanted = 8 if SIZES.get(dense[1], 8) == 1 else 16
@@ -90,9 +97,36 @@ def usage_faults(log: str, architecture: str) -> Iterator[str]:
             yield f"{name} on {architecture}: {usage.registers} registers"
 
 
+@functools.cache
+def _macros_of_headers() -> dict[str, Macro]:
+    return {k: m for header in nvrtc.all_headers().values() for k, m in macros_in(header).items()}
+
+
+def macros_in(text: str) -> dict[str, Macro]:
+    """Name -> parameters and what it names, of each macro that defines kernels."""
+    defined = ((name, given.split(","), KERNEL.findall(body)) for name, given, body in
+               MACRO.findall(text))  # fmt: skip
+    return {
+        name: ([p.strip() for p in parameters], named)
+        for name, parameters, named in defined
+        if named and name != "TD_GLOBAL"
+    }
+
+
 def kernels_of(text: str) -> list[str]:
-    """The kernels that a unit names; macros name more."""
-    return re.findall(r"TD_GLOBAL\((\w+),", text)
+    """The kernels that a unit defines, itself or by macros."""
+    macros = _macros_of_headers() | macros_in(text)
+    found = list[str]()
+    for name, given in CALL.findall(MACRO.sub("", text)):
+        if name == "TD_GLOBAL":
+            found.append(given.split(",")[0])
+        elif name in macros:
+            parameters, named = macros[name]
+            # Parameters that name a kernel come before those that are types with commas in them.
+            values = dict(zip(parameters, map(str.strip, given.split(","))))
+            parts = (kernel.split("##") for kernel in named)
+            found += ["".join(values.get(part, part) for part in kernel) for kernel in parts]
+    return found
 
 
 def check_ptx(compiler: nvrtc.Nvrtc, name: str, text: str) -> list[str]:

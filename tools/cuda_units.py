@@ -11,7 +11,7 @@ tests/device/emulator (cmake/emulator.cmake). Launchers find a kernel by its nam
     add_f16        float16 arrays, computed in float32
     add_f32_any    computed in float32 from whatever there is
     add_f32_list   float32 arrays of several calls, of the functors that torch._foreach_add and the
-                   like call
+                   like call, in types for which PyTorch's have such kernels
 """
 
 from __future__ import annotations
@@ -85,10 +85,18 @@ def has_scalars(op: Op) -> bool:
     return any(a.stored_type == "Scalar" for a in op.params)
 
 
-def is_listed(op: Op) -> bool:
-    """Whether several calls may be one launch (src/kernels/cuda/launch_list.h)."""
+def listed_kinds(op: Op) -> list[str]:
+    """The kinds of types of which several calls may be one launch (kernels/cuda/launch_list.h)."""
     listed = any(name.startswith("foreach.") for name in op.python)
-    return listed and op.partial is None and len(op.sig.tensor_args) <= LIST_INPUTS
+    listed = listed and op.name not in ("maximum", "minimum")  # theirs call clamp_min, clamp_max
+    if not listed or op.partial is not None or len(op.sig.tensor_args) > LIST_INPUTS:
+        return []
+    left_out = {"Bool"}
+    if op.promote == "float" or op.name in ("floor", "ceil", "trunc", "round", "sign"):
+        left_out |= {"Integer"}
+    if op.promote == "real":
+        left_out |= {"Complex"}  # the results are not of their type
+    return [kind for kind in TYPE_SETS[op.types].split() if kind not in left_out]
 
 
 def _functor(op: Op, functor: str, compute: ComputeType) -> str:
@@ -120,7 +128,7 @@ def _kernels_of(op: Op, loop: str, functor: str) -> Iterator[Kernel]:
                 name = f"{loop}_{suffix}"
                 body = f"dense_kernel<{types}>"
                 yield _kernel(name, compute.family, f"DenseArgs<{n}>", f, body)
-                if kind == "Floating" and is_listed(op):
+                if kind in listed_kinds(op):
                     yield _list_kernel(loop, suffix, compute, f, n)
             name = f"{loop}_{compute.suffix}_any"
             body = f"strided_kernel<{f}, {t}, {n}>"
@@ -138,7 +146,7 @@ def _copies(compute: ComputeType) -> Iterator[Kernel]:
     for suffix, stored in compute.stored.items():
         body = f"dense_kernel<Same, {compute.cpp}, {stored}, {stored}, 1>"
         yield _kernel(f"copy_{suffix}", compute.family, "DenseArgs<1>", "Same", body)
-        if compute in COMPUTE_TYPES["Floating"]:
+        if compute not in COMPUTE_TYPES["Bool"]:
             yield _list_kernel("copy", suffix, compute, "Same", 1)
     body = f"strided_kernel<Same, {compute.cpp}, 1>"
     yield _kernel(f"copy_{compute.suffix}_any", compute.family, "StridedArgs<1>", "Same", body)
@@ -189,8 +197,12 @@ def emit() -> dict[str, str]:
 
 def loops_file(ops: Iterable[Op]) -> str:
     """The functors' names and fields, by the CPU's tables of loops (src/ops/device_loops.h)."""
+
+    def listed(op: Op) -> str:
+        return " | ".join(f"dtypes_of(DTypeKind::k{kind})" for kind in listed_kinds(op)) or "0"
+
     rows = [
-        f"X({loop}, {len(op.params)}, {str(has_scalars(op)).lower()}, {str(is_listed(op)).lower()})"
+        f"X({loop}, {len(op.params)}, {str(has_scalars(op)).lower()}, {listed(op)})"
         for op in ops
         if op.body == "pointwise"
         for loop in op.loops.values()

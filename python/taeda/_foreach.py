@@ -272,6 +272,8 @@ for _name in _C._by_owner["foreach"]:  # one that ends in _ is in place only
 
 
 def _ord_and_dtype(name: str, self: Any, args: tuple, options: dict) -> tuple[Any, Any]:
+    if not args and "dtype" in options:
+        options = {"ord": 2, **options}
     found = _arguments(name, ("[ord: number], [dtype: dtype]",), self, args, options)
     ord = found[0] if found else 2
     dtype = found[1] if len(found) > 1 else None
@@ -289,7 +291,9 @@ def _foreach_norm(self: Any, *args: Any, **options: Any) -> tuple[Tensor, ...]:
     """The norm of each tensor of a list: ``_foreach_norm(self, ord=2, dtype=None)``."""
     vector_norm = _C._by_owner["linalg"]["vector_norm"]
     ord, dtype = _ord_and_dtype("norm", self, args, options)
-    return tuple(vector_norm(x, ord, dtype=dtype) for (x,) in _each("norm", self, ()))
+    norms = (vector_norm(x, ord, dtype=dtype) for (x,) in _each("norm", self, ()))
+    # What a dtype asks for are copies, which would not live until the kernel of a list reads them.
+    return _run(tuple, self, norms) if dtype is None else tuple(norms)
 
 
 @_for_modes
@@ -316,7 +320,7 @@ def _foreach_max(self: Any) -> tuple[Tensor, ...]:
     >>> torch._foreach_max([torch.tensor([3.0, -4.0])])
     (tensor(3.),)
     """
-    return tuple(x.max() for (x,) in _each("max", self, ()))
+    return _run(tuple, self, (x.max() for (x,) in _each("max", self, ())))
 
 
 @_for_modes

@@ -51,6 +51,11 @@ bool simulated() { return choice().simulated; }
 
 const DeviceApi* open_simulator(int devices) {
   const DynamicLibrary library = DynamicLibrary::open("libtaeda_sim.so");
+  TD_CHECK(
+      library.is_open(),
+      "TAEDA_CUDA=sim: the simulated driver, libtaeda_sim.so, is no part of wheels: build taeda "
+      "from its repository (`make build`) and put build/python on PYTHONPATH ({})",
+      library.error());
   const DeviceApi* (*make)(int) = nullptr;
   library.load(make, "taeda_sim_api");
   return make(devices);

@@ -25,4 +25,19 @@ inline void launch_what_is_put_off() noexcept {
     run_put_off();
 }
 
+// Calls `work` between the two. Nothing is left when it returns, whoever has begun a list before:
+// what work reads may be freed then.
+template <class Work>
+void with_list(Work&& work) {
+  begin_list();
+  try {
+    work();
+  } catch (...) {
+    end_list();
+    throw;
+  }
+  launch_what_is_put_off();
+  end_list();
+}
+
 }  // namespace taeda::cuda

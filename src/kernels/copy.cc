@@ -6,6 +6,7 @@
 #include "core/strides.h"
 #include "device/graph.h"
 #include "device/has_kernels.h"
+#include "device/put_off.h"
 #include "kernels/cpu/pointwise/loop.h"
 #include "kernels/cpu/simd/scratch.h"
 #include "kernels/cuda/copy.h"
@@ -67,10 +68,12 @@ void copy(const View& dst, const View& src, bool non_blocking) {
   if (!has_memory(dst.device)) return;
   TD_CHECK_IMPLEMENTED(has_memory(src.device), "Cannot copy out of meta tensor; no data!");
   if (dst.numel == 0) return;
-  if (dst.dtype == src.dtype && dst.strides == src.strides && is_dense(dst))
+  const bool by_kernel = has_kernel(dst, src);
+  const bool as_bytes = dst.dtype == src.dtype && dst.strides == src.strides && is_dense(dst);
+  if (as_bytes && !(by_kernel && cuda::in_list()))  // a kernel copies for several calls
     return copy_memory(dst.data, dst.device, src.data, src.device, bytes_spanned(dst),
                        non_blocking);
-  if (has_kernel(dst, src)) return cuda::copy(dst, src);
+  if (by_kernel) return cuda::copy(dst, src);
   if (dst.device == src.device) forbid_in_graphs(dst, "a copy of elements of these dtypes");
   const OnHost from(src), to(dst);
   from.read();

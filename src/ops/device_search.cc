@@ -1,6 +1,7 @@
 #include "ops/device_search.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "core/layout.h"
 #include "kernels/cpu/sort/search.h"
@@ -9,19 +10,25 @@
 #include "op/cat.h"
 #include "op/cumsum.h"
 #include "op/expand.h"
+#include "op/floor_divide.h"
 #include "op/index_add_.h"
 #include "op/index_put_.h"
 #include "op/index_select.h"
+#include "op/lt.h"
 #include "op/narrow.h"
 #include "op/ne.h"
 #include "op/new_full.h"
 #include "op/new_zeros.h"
 #include "op/nonzero.h"
+#include "op/remainder.h"
 #include "op/reshape.h"
 #include "op/scatter.h"
 #include "op/stack.h"
 #include "op/sub.h"
 #include "op/to_dtype.h"
+#include "op/unsqueeze.h"
+#include "op/where.h"
+#include "ops/device_bounds.h"
 #include "ops/host.h"
 
 namespace taeda::on_device {
@@ -67,6 +74,23 @@ Runs runs_of(const Tensor& sorted, const Tensor& order, bool inverse, bool count
   return r;
 }
 
+Tensor nonzero_static(const Tensor& x, int64_t size, int64_t fill_value) {
+  const int64_t n = x.numel(), dims = x.dim();
+  if (n == 0 || dims == 0)
+    return op::new_full(x, {size, dims}, Scalar(fill_value), TensorOptions(DType::kInt64));
+  const Tensor flags = op::reshape(op::ne(x, Tensor(Scalar(int64_t{0}))), {-1});
+  // True element k, from 0, is behind as many as have no more than k true ones up to themselves.
+  const Tensor at = counts_below(op::cumsum(flags, 0, std::nullopt), size);
+  TensorList columns(static_cast<size_t>(dims));
+  int64_t inner = 1;
+  for (size_t d = columns.size(); d-- > 0; inner *= x.sizes()[d]) {
+    const Tensor outer = op::floor_divide(at, Tensor(Scalar(inner)));
+    columns[d] = op::remainder(outer, Tensor(Scalar(x.sizes()[d])));
+  }
+  const Tensor found = op::unsqueeze(op::lt(at, Tensor(Scalar(n))), 1);
+  return op::where(found, op::stack(columns, 1), Tensor(Scalar(fill_value)));
+}
+
 Tensor bincount(const Tensor& x, const Tensor& weights, int64_t minlength) {
   int64_t length = minlength;
   if (x.numel() > 0) {
@@ -91,12 +115,30 @@ Tensor bincount(const Tensor& x, const Tensor& weights, int64_t minlength) {
   return op::index_put_(sums, {&x, 1}, op::to_dtype(weights, t, false, {}), /*accumulate=*/true);
 }
 
+namespace {
+
+// That none is negative and the sum is what is said, which the device finds out by itself.
+void check_repeats(const Tensor& repeats, const Tensor& sum, int64_t output_size) {
+  constexpr std::string_view kNegative = "repeats can not be negative, got {}";
+  constexpr int64_t kAny = std::numeric_limits<int64_t>::max();
+  checks_indices(repeats, kAny, {kNegative, kNegative, ErrorKind::kRuntime});
+  constexpr std::string_view kSum =
+      "repeat_interleave: output_size is not the sum of repeats, which is {} more";
+  checks_indices(minus(sum, Tensor(Scalar(output_size))), 1, {kSum, kSum, ErrorKind::kRuntime});
+}
+
+}  // namespace
+
 Tensor repeated_indices(const Tensor& repeats, std::optional<int64_t> output_size) {
+  TD_CHECK(!output_size || *output_size == 0 || (*output_size > 0 && repeats.numel() > 0),
+           "repeat_interleave: output_size {} is not the sum of repeats", output_size.value_or(0));
   if (repeats.numel() == 0) return op::new_zeros(repeats, {0}, {});
   const Tensor ends = op::cumsum(repeats, 0, std::nullopt);
+  const Tensor last = op::narrow(ends, 0, ends.numel() - 1, 1);
   int64_t total = output_size.value_or(0);
-  if (!output_size) {
-    const Tensor last = op::narrow(ends, 0, ends.numel() - 1, 1);
+  if (output_size) {
+    check_repeats(repeats, last, total);
+  } else {
     const Tensor least = op::reshape(std::get<0>(op::aminmax(repeats, std::nullopt, false)), {1});
     const HostElements<int64_t> known(op::cat({{last, least}}, 0));
     TD_CHECK(known[1] >= 0, "repeats can not be negative");

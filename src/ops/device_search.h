@@ -1,6 +1,6 @@
 // Operators on sets and counts for devices, made of others that have kernels there: what the bodies
-// in search.cc compute element by element on the CPU. Each waits for the device once, for the size
-// of its result.
+// in search.cc and index.cc compute element by element on the CPU. Those whose result's size
+// depends on elements wait for the device once.
 #pragma once
 
 #include <tuple>
@@ -15,6 +15,9 @@ struct Runs {
   Tensor starts, counts, inverse;
 };
 Runs runs_of(const Tensor& sorted, const Tensor& order, bool inverse, bool counts);
+
+// The indices of the first `size` elements that are not 0, a row each; then rows of `fill_value`.
+Tensor nonzero_static(const Tensor& x, int64_t size, int64_t fill_value);
 
 // How often each of the integers of x, int64 and not negative, occurs, or the sum of the weights.
 Tensor bincount(const Tensor& x, const Tensor& weights, int64_t minlength);

@@ -346,6 +346,7 @@ Tensor argwhere(const Tensor& self) { return indices_of_true(self); }
 
 Tensor nonzero_static(const Tensor& self, int64_t size, int64_t fill_value) {
   if (!has_values(self)) return empty_tensor({size, self.dim()}, DType::kInt64, self.device());
+  if (!self.device().is_cpu()) return on_device::nonzero_static(self, size, fill_value);
   const Tensor found = op::slice(op::nonzero(self), 0, 0, size, 1);
   const DimVector missing = {size - found.size(0), self.dim()};
   return op::cat({found, op::new_full(found, missing, fill_value, {})}, 0);

@@ -24,6 +24,7 @@
 #include "op/sub.h"
 #include "op/sum.h"
 #include "op/where.h"
+#include "ops/device_bounds.h"
 #include "ops/host.h"
 
 namespace taeda::impl {
@@ -64,6 +65,16 @@ Tensor bounds_of(const Tensor& lengths, int64_t size, bool unsafe) {
              "data.size(lengths.dim()-1) when !unsafe.");
   }
   return op::constant_pad_nd(op::cumsum(lengths, -1, std::nullopt), {1, 0}, Scalar(0));
+}
+
+// That no segment ends before it begins; a device looks at it by itself.
+void check_counts(const Tensor& counts) {
+  constexpr std::string_view kMessage =
+      "segment_reduce(): Expected segment_length >= 0, but got a segment of {}";
+  constexpr int64_t kAny = std::numeric_limits<int64_t>::max();
+  if (on_device::checks_indices(counts, kAny, {kMessage, kMessage, ErrorKind::kRuntime})) return;
+  TD_CHECK(!known_true(op::any(op::lt(counts, Tensor(0)), std::nullopt, false)),
+           "segment_reduce(): Expected segment_length >= 0, but offsets decrease");
 }
 
 // The segment of each of `size` elements, `count` for those in none.
@@ -126,8 +137,7 @@ Tensor segment_reduce(const Tensor& data, std::string_view reduce, const Tensor&
   const int64_t count = bounds.size(-1) - 1;
   TD_CHECK(count >= 0, "segment_reduce(): offsets must have at least one element");
   const Tensor counts = op::diff(bounds, 1, -1, Tensor(), Tensor());
-  TD_CHECK(!known_true(op::any(op::lt(counts, Tensor(0)), std::nullopt, false)),
-           "segment_reduce(): Expected segment_length >= 0, but offsets decrease");
+  if (offsets.defined() || unsafe) check_counts(counts);
 
   DimVector sizes = data.sizes();
   sizes[static_cast<size_t>(axis)] = count + 1;  // the last one takes what lies in none

@@ -6,6 +6,7 @@
 #include "base/sliced.h"
 #include "core/host_copy.h"
 #include "core/layout.h"
+#include "device/put_off.h"
 #include "kernels/cpu/pointwise/interleave.h"
 #include "op/_local_scalar_dense.h"
 #include "op/_unsafe_view.h"
@@ -329,6 +330,15 @@ bool join_last(const Tensor& out, TensorSpan tensors, int64_t dim) {
   return true;
 }
 
+// Copies into `out`, on a CUDA device together where they can be.
+template <class Copies>
+void as_few_launches(const Tensor& out, Copies&& copies) {
+  if (out.device().type == DeviceType::kCUDA)
+    cuda::with_list(copies);
+  else
+    copies();
+}
+
 // Before parts of rows are written: the first would touch every page of the result.
 void touch_rows(const Tensor& out, int64_t dim) {
   constexpr int64_t kLarge = int64_t{8} << 20;
@@ -428,12 +438,14 @@ Tensor cat(TensorSpan tensors, int64_t dim) {
   touch_rows(out, dim);
   int64_t at = 0;
   Looks looks;
-  for (const Tensor& t : tensors) {
-    if (skipped(t)) continue;
-    impl::copy_(impl::slice(out, dim, at, at + t.size(dim), 1), t, false);
-    at += t.size(dim);
-    looks.after(kViewWork + t.numel());
-  }
+  as_few_launches(out, [&] {
+    for (const Tensor& t : tensors) {
+      if (skipped(t)) continue;
+      impl::copy_(impl::slice(out, dim, at, at + t.size(dim), 1), t, false);
+      at += t.size(dim);
+      looks.after(kViewWork + t.numel());
+    }
+  });
   return out;
 }
 
@@ -482,10 +494,12 @@ Tensor stack(TensorSpan tensors, int64_t dim) {
   if (join_small(out, tensors, dim) || join_last(out, tensors, dim)) return out;
   touch_rows(out, dim);
   Looks looks;
-  for (size_t i = 0; i < tensors.size(); i++) {
-    impl::copy_(impl::select(out, dim, static_cast<int64_t>(i)), tensors[i], false);
-    looks.after(kViewWork + tensors[i].numel());
-  }
+  as_few_launches(out, [&] {
+    for (size_t i = 0; i < tensors.size(); i++) {
+      impl::copy_(impl::select(out, dim, static_cast<int64_t>(i)), tensors[i], false);
+      looks.after(kViewWork + tensors[i].numel());
+    }
+  });
   return out;
 }
 

@@ -1,10 +1,13 @@
 """The kernels for CUDA devices compile, by NVRTC and ptxas where they are installed."""
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+import taeda
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
@@ -48,6 +51,53 @@ def faults(compiler):
 @pytest.mark.parametrize("unit", UNITS)
 def test_kernels_become_ptx(faults, unit):
     assert not faults[unit].result()
+
+
+def test_the_notes_say_how_many_there_are():
+    kernels = [kernel for text in UNITS.values() for kernel in cuda_check.kernels_of(text)]
+    lists = sum(kernel.endswith("_list") for kernel in kernels)
+    said = f"{len(kernels) - lists:,} of single calls and {lists} of lists"
+    assert said in (ROOT / "docs" / "notes" / "cuda-kernels.md").read_text(encoding="utf-8")
+
+
+def test_the_emulator_has_the_kernels_that_are_found_in_units():
+    if not hasattr(taeda._C, "_cuda_kernel_names"):
+        pytest.skip("operators have no kernels for CUDA here")
+    program = "import taeda; taeda.cuda.init(); print(*taeda._C._cuda_kernel_names())"
+    env = dict(os.environ, TAEDA_CUDA="sim")
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
+    found = [kernel for text in UNITS.values() for kernel in cuda_check.kernels_of(text)]
+    if not done.stdout.split():
+        pytest.skip("the emulator was not built (ninja taeda_emulator)")
+    assert sorted(done.stdout.split()) == sorted(found)
+
+
+def test_the_budget_of_registers_is_of_kernels_that_there_are():
+    limit, named = cuda_check.register_budget()
+    kernels = {kernel for text in UNITS.values() for kernel in cuda_check.kernels_of(text)}
+    assert set(named) <= kernels
+    assert limit == 64 and all(limit < registers <= 128 for registers in named.values())
+
+
+MACROS = """#include "kernels/cuda/text/move.cuh"
+#define TD_BOTH(type, T)                         \\
+  TD_GLOBAL(first_##type##_any, Args, f<T, true>) \\
+  TD_GLOBAL(second_##type##_any, Args, g<T>)
+#define TD_LEAST(x, y) ((x) < (y) ? (x) : (y))
+TD_BOTH(f32, float)
+TD_BOTH(f64, double)
+TD_GLOBAL(third_i64_any, Args, h<TD_LEAST(1, 2)>)
+TD_BY_SIZE(moved, Args, move_kernel)
+"""
+
+
+def test_kernels_are_found_that_macros_name():
+    found = cuda_check.kernels_of(MACROS)
+    assert found[:5] == [
+        "first_f32_any", "second_f32_any", "first_f64_any", "second_f64_any", "third_i64_any"
+    ]  # fmt: skip
+    assert found[5:] == [f"moved_{kind}_any" for kind in ("u8", "i16", "i32", "i64", "c128")]
 
 
 @pytest.mark.parametrize("name", SAMPLE)
@@ -112,11 +162,16 @@ def test_only_units_that_include_a_changed_header_are_compiled_anew(tmp_path, mo
 
 def test_what_the_check_finds_in_ptx():
     assert not [*cuda_check.ptx_faults(PTX, ["add_f32"])]
-    assert "not in the PTX" in next(cuda_check.ptx_faults(PTX, ["mul_f32"]))
+    assert [*cuda_check.ptx_faults(PTX, ["mul_f32"])] == [
+        "mul_f32: not in the PTX", "add_f32: not found in its unit"
+    ]  # fmt: skip
     newer = PTX.replace("8.4", "8.5")
-    assert "drivers before" in next(cuda_check.ptx_faults(newer, []))
+    assert "drivers before" in next(cuda_check.ptx_faults(newer, ["add_f32"]))
     narrow = PTX.replace("ld.global.v4", "ld.global.v2")
-    assert next(cuda_check.ptx_faults(narrow, [])) == "add_f32: loads 8 bytes at a time, not 16"
+    assert (
+        next(cuda_check.ptx_faults(narrow, ["add_f32"]))
+        == "add_f32: loads 8 bytes at a time, not 16"
+    )
 
 
 def test_what_the_check_finds_in_ptxas_report():

@@ -91,6 +91,20 @@ def test_a_driver_that_is_not_there_is_named():
     assert "TAEDA_CUDA=driver found no driver of NVIDIA's" in done.stderr
 
 
+def test_a_simulated_driver_that_is_not_there_is_named(tmp_path):
+    """As in an installed wheel: there is a libtaeda.so without libtaeda_sim.so beside it."""
+    with open("/proc/self/maps", encoding="utf-8") as maps:
+        library = next(path for *_, path in map(str.split, maps) if path.endswith("/libtaeda.so"))
+    (tmp_path / "libtaeda.so").symlink_to(library)
+    preloaded = f"{os.environ.get('LD_PRELOAD', '')} {tmp_path / 'libtaeda.so'}"
+    env = {**os.environ, "TAEDA_CUDA": "sim:2", "LD_PRELOAD": preloaded, "LD_LIBRARY_PATH": ""}
+    program = "import taeda; taeda.cuda.is_available()"
+    done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True)
+    assert done.returncode == 1
+    message = "RuntimeError: TAEDA_CUDA=sim: the simulated driver, libtaeda_sim.so, is no part of"
+    assert message in done.stderr and "PYTHONPATH" in done.stderr
+
+
 def test_names_are_pytorchs():
     torch = cpu_build()
     assert all(n.endswith("Tensor") for n in set(torch.cuda.__all__) - set(dir(taeda.cuda)))

@@ -197,6 +197,12 @@ def test_units_of_the_tail_are_text():
     }
 
 
+def test_units_of_the_tail_may_name_their_kernels_by_macros():
+    text = "#define TD_ALL(t) TD_GLOBAL(f_##t##_any, A, f)\nTD_ALL(f32)\nTD_ALL(c64)\n"
+    texts = unpacked(zlib.decompress(pack_kernels.tail({"f.cu": text}, {}).packed()[0]))
+    assert texts == {"f.cu": text, "f_f32_any": "f.cu\n", "f_c64_any": "f.cu\n"}
+
+
 def test_a_file_names_the_types_of_its_families():
     families = [*pack_kernels.families().values()]
     assert {t for family in families for t in family.types.split()} >= {"f16", "c128", "b", "i64"}

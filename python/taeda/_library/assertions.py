@@ -20,14 +20,20 @@ def _assert_true(value: Any, message: str) -> None:
         raise RuntimeError(message)
 
 
+def _assert_later(value: Tensor, message: str) -> None:
+    """The same of a tensor; a device looks by itself, and raises where the host next waits."""
+    if value.is_cuda and value.numel() == 1 and _C._check_indices(value.eq(0).long(), 1, message):
+        return
+    _assert_true(value, message)
+
+
 _define("_assert_scalar(Scalar self, str assert_msg) -> ()")(_assert_true)
-_define("_assert_async.msg(Tensor self, str assert_msg) -> ()")(_assert_true)
+_define("_assert_async.msg(Tensor self, str assert_msg) -> ()")(_assert_later)
 
 
 @_define("_assert_async(Tensor self) -> ()")
 def _assert_async(value: Tensor) -> None:
-    if not value:
-        raise RuntimeError("Expected Tensor with single nonzero value, but got zero")
+    _assert_later(value, "Expected Tensor with single nonzero value, but got zero")
 
 
 @_define(

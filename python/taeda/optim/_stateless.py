@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from taeda import Tensor
+from taeda import Tensor, no_grad, where
 
 from ._helpers import _get_capturable_supported_devices
 from .optimizer import ElementwiseOptimizer
@@ -23,14 +23,41 @@ def check_steps(steps: Sequence[Any]) -> None:
         )
 
 
-def _unscale(grads: Sequence[Tensor], scale: Tensor | None, found_inf: Tensor | None) -> bool:
-    """Divides the gradients by a GradScaler's scale; False where one of them is not finite."""
-    if found_inf is not None and found_inf.item() == 1:
+def _stays(flag: Tensor | None, params: Sequence[Tensor], state: dict[str, Any]) -> bool:
+    """Whether all is on the flag's CUDA device, where nobody waits for it."""
+    if flag is None or not flag.is_cuda:
         return False
+    return all(x.device == flag.device for x in (*params, *state.get("step", ())))
+
+
+def _unscale(grads: Sequence[Tensor], scale: Tensor | None) -> None:
+    """Divides the gradients by a GradScaler's scale."""
     if scale is not None:
         for grad in grads:
             grad.div_(scale.to(grad.device))
-    return True
+
+
+class _Undo:
+    """Parameters and their state as they are, for where a flag turns out to be set."""
+
+    def __init__(
+        self, flag: Tensor, params: Sequence[Tensor], states: list[dict[str, Any]]
+    ) -> None:
+        self.is_set = flag.reshape(()) != 0
+        self.states = states
+        self.known = {id(x): (x, x.clone()) for x in (*params, *self._tensors())}
+
+    def _tensors(self) -> list[Tensor]:
+        return [x for state in self.states for x in state.values() if x is not None]
+
+    @no_grad()
+    def run(self) -> None:
+        """Puts back what was there; state that is new becomes 0."""
+        for x in self._tensors():
+            if id(x) not in self.known:
+                x.masked_fill_(self.is_set, 0)
+        for x, before in self.known.values():
+            x.copy_(where(self.is_set, before, x))
 
 
 def _check_capturable(params: Sequence[Tensor], foreach: bool) -> None:
@@ -73,7 +100,8 @@ def step_all(
         raise RuntimeError(f"{kind.__name__} with fused=True does not support differentiable=True")
     if foreach and not fused and differentiable:
         raise AssertionError("_foreach ops don't support autograd")
-    if fused and not _unscale(grads, grad_scale, found_inf):
+    stays = bool(fused) and _stays(found_inf, params, state)
+    if fused and found_inf is not None and not stays and found_inf.item() == 1:
         return []
     if not fused and (grad_scale is not None or found_inf is not None):
         raise AssertionError("Expected grad_scale and found_inf to be None")
@@ -85,12 +113,32 @@ def step_all(
         {name: values[i] for name, values in state.items() if len(values)}
         for i in range(len(params))
     ]
+    undo = _Undo(found_inf, params, found) if stays and found_inf is not None else None
+    if undo is not None and grad_scale is not None:
+        grad_scale = where(undo.is_set, 1, grad_scale.to(undo.is_set.device))
+    if fused:
+        _unscale(grads, grad_scale)
+    _step(algorithm, params, grads, found, options, foreach, differentiable)
+    if undo is not None:
+        undo.run()
+    return found
+
+
+def _step(
+    algorithm: Any,
+    params: Sequence[Tensor],
+    grads: Sequence[Tensor],
+    states: list[dict[str, Any]],
+    options: dict[str, Any],
+    foreach: bool | None,
+    differentiable: bool,
+) -> None:
+    """One step of each parameter, on CUDA devices by lists where they can be."""
     if params and params[0].is_cuda:
         from . import _lists
 
         how = {"foreach": foreach, "differentiable": differentiable}
-        if _lists.step(algorithm, params, grads, found, options | how):
-            return found
-    for p, grad, own in zip(params, grads, found):
+        if _lists.step(algorithm, params, grads, states, options | how):
+            return
+    for p, grad, own in zip(params, grads, states):
         algorithm._move(p, grad, own, options)
-    return found

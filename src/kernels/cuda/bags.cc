@@ -49,7 +49,8 @@ void bag_sum(const View& out, const View& weight, const View& indices, const Vie
   device::BagsArgs args = arguments(out, weight, indices, starts, scales);
   const View read[] = {weight, indices, starts, scales};
   if (args.count <= device::kLongBag || out.numel == 0)
-    return run("bag_sum", args.bags * std::max<int64_t>(1, args.width), args, out, read);
+    return run("bag_sum", std::max<int64_t>(1, args.bags * std::max<int64_t>(1, args.width)), args,
+               out, read);
   const int64_t pieces = (args.count + device::kBagPiece - 1) / device::kBagPiece;
   const DType compute = dtype_info(out.dtype).compute;
   const Dense partials(out.device, compute, {{2 * pieces * args.width}});

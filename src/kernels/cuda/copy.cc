@@ -7,7 +7,9 @@ namespace taeda::cuda {
 namespace {
 
 // The kernels copy_TYPE are pointwise ones with a functor that gives what it gets.
-constexpr Loop kSame{"copy", 0, false, true};
+constexpr DTypeSet kListed = dtypes_of(DTypeKind::kInteger) | dtypes_of(DTypeKind::kFloating) |
+                             dtypes_of(DTypeKind::kComplex);
+constexpr Loop kSame{"copy", 0, false, kListed};
 
 }  // namespace
 

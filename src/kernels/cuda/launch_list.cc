@@ -106,7 +106,8 @@ void put_off(const PointwiseCall& call, int device, DType stored, int inputs, co
   const Functor functor(call);
   if (!list) list = std::make_unique<List>();
   List& l = *list;
-  if (!l.rows.empty() && (l.device != device || l.kernel != kernel || !is_same(l.functor, functor)))
+  if (launch_put_off != launch_list || l.device != device || l.kernel != kernel ||
+      !is_same(l.functor, functor))
     launch_what_is_put_off();
   if (l.rows.empty()) {
     l.kernel = std::move(kernel);

@@ -1,10 +1,13 @@
 // Several calls of one functor as one launch: what makes torch._foreach_add and the like of CUDA's
 // tensors a kernel a list.
 //
-// Between begin_list() and end_list() (device/put_off.h) dense calls of real floating types are put
-// off as long as they have the same functor, fields and type in memory. They run in the order of
-// the calls, or as if they did. What they read and write must not be freed until then.
+// Between begin_list() and end_list() (device/put_off.h) dense calls are put off, of the types that
+// PyTorch has such kernels for, as long as they have the same functor, fields and type in memory.
+// They run in the order of the calls, or as if they did. What they read and write must not be freed
+// until then.
 #pragma once
+
+#include <cmath>
 
 #include "kernels/cuda/pointwise_operands.h"
 #include "kernels/cuda/text/pointwise_list_args.h"
@@ -22,13 +25,23 @@ struct ListRow {
 // Launches it later, with others or alone.
 void put_off(const PointwiseCall& call, int device, DType stored, int inputs, const ListRow& row);
 
+// A number by value in the bytes of a pointer: one of complex128 fits if it is real.
+inline bool put_number(const void*& to, const unsigned char* number, DType compute) {
+  double imaginary = 0;
+  if (compute == DType::kComplex128)
+    std::memcpy(&imaginary, number + sizeof(double), sizeof(imaginary));
+  if (imaginary != 0 || std::signbit(imaginary)) return false;
+  std::memcpy(&to, number, sizeof(to));
+  return true;
+}
+
 // The call as a row of a list, if it may be one.
 template <int N>
 std::optional<ListRow> list_row(const PointwiseCall& call, const Operands<N>& operands) {
   const DType stored = operands.types[0];
   const int64_t itemsize = item_size(stored);
   const auto& plan = operands.plan;
-  if (!call.loop.listed || call.result != call.compute || !is_floating(stored) ||
+  if (!(call.loop.listed & dtype_bit(stored)) || call.result != call.compute ||
       dtype_info(stored).compute != call.compute || plan.numel > device::kMaxElements)
     return std::nullopt;
   ListRow row{.n = plan.numel};
@@ -37,7 +50,8 @@ std::optional<ListRow> list_row(const PointwiseCall& call, const Operands<N>& op
     row.operands[k] = plan.data[k];
     if (operands.is_given(k)) {
       row.given |= bit;
-      std::memcpy(&row.operands[k], operands.numbers.number[k - 1], sizeof(void*));
+      if (!put_number(row.operands[k], operands.numbers.number[k - 1], call.compute))
+        return std::nullopt;
     } else if (operands.types[k] == stored && plan.is_linear(k, itemsize)) {
       continue;
     } else if (operands.is_number(k) &&

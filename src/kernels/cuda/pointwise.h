@@ -11,9 +11,9 @@ namespace taeda::cuda {
 struct Loop {
   std::string_view name;
   uint8_t fields;
-  bool scalars;  // they are Scalars, which the kernel has in the type that it computes in; else
-                 // doubles
-  bool listed;   // there are kernels for several calls (launch_list.h)
+  bool scalars;     // they are Scalars, which the kernel has in the type that it computes in; else
+                    // doubles
+  DTypeSet listed;  // of which there are kernels for several calls (launch_list.h)
 };
 
 struct PointwiseCall {

@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "device/launch.h"
+#include "device/put_off.h"
 #include "kernels/cuda/kernel_name.h"
+#include "kernels/cuda/reduce_list.h"
 #include "kernels/cuda/rows.h"
 #include "kernels/cuda/text/reduce_args.h"
 #include "kernels/cuda/walk.h"
@@ -33,6 +35,7 @@ void reduce(const Reduction& what, const View* values, const View* indices, cons
   const View* const outs[] = {values, indices};
   const View& first = values ? *values : *indices;
   if (first.numel == 0) return;
+  if (in_list() && values && !indices && put_off_reduction(what, *values, given)) return;
   device::ReduceArgs args{};
   WalkPlan<3> kept;
   WalkPlan<1> reduced;

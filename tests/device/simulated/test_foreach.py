@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from tests.device.simulated.by_kernels import TOLERANCE, values
+from tests.device.simulated.by_kernels import INTEGERS, TOLERANCE, values
 
 import taeda as torch
 from taeda import _C
@@ -104,6 +104,184 @@ def test_numbers_of_the_device(simulator, dtype):
         found, count = launched(simulator, lambda on=on_cuda: torch._foreach_mul(cuda, on))
         assert count == 1
         assert_same(found, torch._foreach_mul(cpu, on_cpu), dtype)
+
+
+COMPLEX = ["complex64", "complex128"]
+# What PyTorch's CUDA functions on lists have kernels of their own for.
+OF_INTEGERS = ["add", "sub", "mul", "maximum", "minimum", "clamp_min", "clamp_max", "pow"]
+OF_COMPLEX = ["add", "sub", "mul", "div", "pow"]
+UNARY_OF_COMPLEX = [
+    "acos", "asin", "atan", "cos", "cosh", "exp", "expm1", "log", "log10", "log1p", "log2", "neg",
+    "reciprocal", "rsqrt", "sigmoid", "sin", "sinh", "sqrt", "tan", "tanh",
+]  # fmt: skip
+
+
+def lists_of(dtype, seed=0):
+    cpu = [values(dtype, s, seed + i).abs() if dtype in INTEGERS else values(dtype, s, seed + i)
+           for i, s in enumerate(SIZES)]  # fmt: skip
+    return cpu, [x.to("cuda") for x in cpu]
+
+
+def assert_equal(found, expected):
+    for a, b in zip(found, expected, strict=True):
+        assert (a.dtype, a.shape) == (b.dtype, b.shape)
+        rtol, atol = TOLERANCE.get(str(b.dtype).removeprefix("torch."), (0, 0))
+        np.testing.assert_allclose(a.cpu().numpy(), b.numpy(), rtol=2 * rtol, atol=2 * atol)
+
+
+@pytest.mark.parametrize(
+    "name, dtype",
+    [(n, t) for n in OF_INTEGERS for t in INTEGERS] + [(n, t) for n in OF_COMPLEX for t in COMPLEX],
+)
+def test_integers_and_complex_numbers_are_one_launch(simulator, name, dtype):
+    (cpu, cuda), (cpu2, cuda2) = lists_of(dtype), lists_of(dtype, 20)
+    function, in_place = (getattr(torch, f"_foreach_{name}{s}") for s in ("", "_"))
+    numbers = [1 + i for i in range(len(cpu))]
+    there = {"list": (cpu2, cuda2), "number": (2, 2), "numbers": (numbers, numbers)}
+    if dtype in COMPLEX:
+        there["real"] = 0.5, 0.5
+    for what, (on_cpu, on_cuda) in there.items():
+        found, count = launched(simulator, lambda on=on_cuda: function(cuda, on))
+        assert count == 1, what
+        assert_equal(found, function(cpu, on_cpu))
+    _, count = launched(simulator, lambda: in_place(cuda, cuda2))
+    assert count == 1
+    in_place(cpu, cpu2)
+    assert_equal(cuda, cpu)
+
+
+@pytest.mark.parametrize("dtype", COMPLEX)
+def test_complex_numbers_beside_complex_lists(simulator, dtype):
+    """One of complex128 does not fit beside a list, unless it is real."""
+    cpu, cuda = lists_of(dtype)
+    for number in (0.5 + 2j, complex(0.5, -0.0)):
+        found, count = launched(simulator, lambda n=number: torch._foreach_mul(cuda, n))
+        assert count == (1 if dtype == "complex64" else len(cuda) - 1)
+        assert_equal(found, torch._foreach_mul(cpu, number))
+
+
+@pytest.mark.parametrize("dtype", COMPLEX)
+@pytest.mark.parametrize("name", UNARY_OF_COMPLEX)
+def test_functions_of_complex_lists(simulator, name, dtype):
+    cpu, cuda = lists_of(dtype)
+    function = getattr(torch, f"_foreach_{name}")
+    found, count = launched(simulator, lambda: function(cuda))
+    assert count == 1
+    assert_equal(found, function(cpu))
+
+
+@pytest.mark.parametrize("dtype", [*INTEGERS, *COMPLEX])
+def test_more_functions_of_other_types(simulator, dtype):
+    lists = [lists_of(dtype, seed) for seed in (0, 20, 40)]
+    cpu, cuda = ([row[i] for row in lists] for i in (0, 1))
+    calls = {
+        "addcmul": lambda x: torch._foreach_addcmul(*x, value=2),
+        "neg": lambda x: torch._foreach_neg(x[0]),
+        "add": lambda x: torch._foreach_add(x[0], x[1], alpha=3),
+        "copy": lambda x: torch._foreach_copy_(x[2], x[1]),
+    }
+    if dtype in COMPLEX:
+        calls["addcdiv"] = lambda x: torch._foreach_addcdiv(*x, value=2)
+        calls["lerp"] = lambda x: torch._foreach_lerp(x[0], x[1], 0.25)
+    else:
+        calls["abs"] = lambda x: torch._foreach_abs(x[0])
+    for what, call in calls.items():
+        found, count = launched(simulator, lambda c=call: c(cuda))
+        assert count == 1, what
+        assert_equal(found, call(cpu))
+
+
+@pytest.mark.parametrize("dtype", FLOATING)
+@pytest.mark.parametrize("ord", [2, 1, 0, float("inf"), -float("inf")])
+def test_norms_of_a_list(simulator, dtype, ord):
+    sizes = [s for s in SIZES if 0 not in s] + [(8192,), (8193,), (70_000,)]
+    cpu, cuda = lists(dtype, sizes=sizes)
+    found, count = launched(simulator, lambda: torch._foreach_norm(cuda, ord))
+    assert count == 2  # what blocks make of chunks is put together by a second
+    assert_same(found, torch._foreach_norm(cpu, ord), dtype)
+    short = [x for x in cuda if x.numel() <= 8192]
+    _, count = launched(simulator, lambda: torch._foreach_norm(short, ord))
+    assert count == 1
+
+
+def test_norms_of_many_and_of_other_lists(simulator):
+    cuda = [torch.full((i % 5,), -2.0, device="cuda") for i in range(300)]
+    found, count = launched(simulator, lambda: torch._foreach_norm(cuda, 1))
+    assert count == 3
+    assert [x.item() for x in found] == [2.0 * (i % 5) for i in range(300)]
+    types = torch.float32, torch.float16, torch.float64, torch.complex64
+    mixed = [torch.full((3,), 2.0, dtype=t, device="cuda") for t in types] * 2
+    mixed.append(torch.ones(4, 6, device="cuda")[:, ::2])
+    found = torch._foreach_norm(mixed)
+    assert [x.dtype for x in found] == [x.abs().dtype for x in mixed]
+    np.testing.assert_allclose([x.item() for x in found], 12**0.5, rtol=1e-3)
+    wide = torch._foreach_norm(mixed[:2], dtype=torch.float64)
+    assert [x.dtype for x in wide] == [torch.float64] * 2
+    np.testing.assert_allclose([x.item() for x in wide], 12**0.5)
+
+
+def test_norms_have_the_same_bits_each_time(bits):
+    x = [values("float32", (n,), n).cuda() for n in (3, 8192, 8193, 100_000)]
+    found = bits(lambda: torch.stack(torch._foreach_norm(x)))
+    expected = [np.linalg.norm(v.cpu().double().numpy()) for v in x]
+    np.testing.assert_allclose(found.numpy(), expected, rtol=1e-7)
+
+
+def test_norms_keep_their_order_with_what_they_depend_on():
+    x = [torch.full((5,), float(i), device="cuda") for i in (3, 4)]
+    torch._foreach_mul_(x, 2)
+    norms = torch._foreach_norm(x, float("inf"))
+    torch._foreach_mul_(x, 0)
+    assert [n.item() for n in norms] == [6.0, 8.0]
+    nan = torch._foreach_norm([torch.tensor([1.0, float("nan")], device="cuda")], float("inf"))
+    assert nan[0].isnan().item()
+
+
+def test_gradients_flow_through_norms_of_a_list():
+    x = [torch.tensor([3.0, 4.0], device="cuda", requires_grad=True) for _ in range(2)]
+    sum(torch._foreach_norm(x)).backward()
+    assert [[round(g, 5) for g in p.grad.tolist()] for p in x] == [[0.6, 0.8]] * 2
+
+
+@pytest.mark.parametrize("dtype", [*INTEGERS, *FLOATING])
+def test_largest_elements_of_a_list(simulator, dtype):
+    cpu = [values(dtype, s, i) for i, s in enumerate([(3,), (5, 7), (), (9000,)])]
+    cuda = [x.cuda() for x in cpu]
+    found, count = launched(simulator, lambda: torch._foreach_max(cuda))
+    assert count == 2
+    assert_equal([x.double() for x in found], [x.max().double() for x in cpu])
+
+
+def test_gradients_are_clipped_by_launches_for_all(simulator):
+    params = [torch.ones(i % 7 + 1, device="cuda", requires_grad=True) for i in range(50)]
+
+    def clip():
+        for p in params:
+            p.grad = torch.ones_like(p)
+        return launched(simulator, lambda: torch.nn.utils.clip_grad_norm_(params, 1.0))
+
+    clip()
+    norm, count = clip()
+    assert count <= 8
+    expected = sum(p.numel() for p in params) ** 0.5
+    assert abs(norm.item() - expected) < 1e-4
+    assert abs(params[3].grad[0].item() - 1 / expected) < 1e-5
+
+
+@pytest.mark.parametrize("dtype", ["int16", "float32", "complex128"])
+def test_what_is_joined_is_copied_by_few_launches(simulator, dtype):
+    cpu = [values(dtype, (i % 3 + 1, 2), i) for i in range(200)]
+    cuda = [x.cuda() for x in cpu]
+    copies = simulator.count("copies")
+    found, count = launched(simulator, lambda: torch.cat(cuda))
+    assert count == 2 and simulator.count("copies") == copies
+    assert_equal([found], [torch.cat(cpu)])
+    rows = [x[0] for x in cuda]
+    found, count = launched(simulator, lambda: torch.stack(rows))
+    assert count == 2
+    assert_equal([found], [torch.stack([x[0] for x in cpu])])
+    beside, _ = launched(simulator, lambda: torch.cat(cuda[::3], 1))
+    assert_equal([beside], [torch.cat(cpu[::3], 1)])
 
 
 def test_values_per_tensor_that_a_kernel_holds_divide_a_list(simulator):

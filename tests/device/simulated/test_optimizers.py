@@ -131,6 +131,49 @@ def test_an_overflow_skips_the_step_on_the_device(kind):
     assert steps == [n + 2 for n in counts]
 
 
+BETAS = {"beta1": 0.9, "beta2": 0.99, "eps": 1e-8, "amsgrad": True}
+FORMS = {  # function -> number of states of a parameter's shape, options
+    "adam": (3, BETAS),
+    "adamw": (3, BETAS),
+    "adagrad": (1, {"lr_decay": 0.1, "eps": 1e-8}),
+    "sgd": (1, {"momentum": 0.9, "dampening": 0.0, "nesterov": True}),
+}
+
+
+@pytest.mark.parametrize("first", [True, False])
+@pytest.mark.parametrize("form", FORMS)
+def test_function_forms_leave_a_flag_of_the_device_there(simulator, form, first):
+    """An overflow changes nothing, and later steps are the CPU's; nobody waits."""
+    count, own = FORMS[form]
+    function = getattr(torch.optim._functional, form)
+    options = {"lr": 0.05, "weight_decay": 0.1, "maximize": False, "fused": True, **own}
+
+    def stepped(device, flags):
+        params = [p.detach() for p in parameters([(3,), (5, 7)], torch.float64, device)]
+        steps = [torch.zeros((), device=device) for _ in params]
+        states = [[torch.zeros_like(p) for p in params] for _ in range(count)]
+        states = [[None, None]] if form == "sgd" else [*states, steps]
+        scale = torch.tensor(4.0, device=device)
+        for i, flag in enumerate(flags):
+            grads = [4 * g.detach() for g in parameters([(3,), (5, 7)], torch.float64, device, i)]
+            if flag:
+                grads[0][0] = float("inf")
+            flag = torch.tensor(float(flag), device=device)
+            given = [g.clone() for g in grads]
+            before = [_C._host_reads(), simulator.count("synchronizations")]
+            function(params, grads, *states, grad_scale=scale, found_inf=flag, **options)
+            waits = [_C._host_reads(), simulator.count("synchronizations")] != before
+            assert not waits or device == "cpu" or i == 0  # which loads kernels
+            if flag:
+                assert all((a == b).all() for a, b in zip(grads, given))
+        return [*params, *(x for row in states for x in row if x is not None)]
+
+    flags = [1, 0, 0, 1, 0] if first else [0, 1, 0]
+    found, expected = stepped("cuda", flags), stepped("cpu", flags)
+    for a, b in zip(found, expected, strict=True):  # counters of the device are float32
+        np.testing.assert_allclose(a.cpu().numpy(), b.numpy(), rtol=1e-5, atol=1e-8)
+
+
 def test_gradients_are_divided_by_a_scale_of_the_device():
     p, g = torch.ones(5, device="cuda"), torch.full((5,), 8.0, device="cuda")
     options = {

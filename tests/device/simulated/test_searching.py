@@ -153,6 +153,114 @@ def test_repeats_of_a_known_sum_wait_for_nothing(simulator, late):
     y = taeda.repeat_interleave(n, output_size=5)
     assert simulator.count("synchronizations") == before
     assert y.tolist() == [0, 0, 2, 2, 2]
+    rows = taeda.ones(3, 4, device="cuda")
+    before = simulator.count("synchronizations")
+    rows = rows.repeat_interleave(n, 0, output_size=5)
+    assert simulator.count("synchronizations") == before
+    assert rows.shape == (5, 4)
+
+
+@pytest.mark.parametrize("repeats, size, message", [
+    ([2, 0, 3], 4, "output_size is not the sum of repeats, which is 1 more"),
+    ([2, 0, 3], 7, "output_size is not the sum of repeats, which is -2 more"),
+    ([2, -1, 3], 4, "repeats can not be negative, got -1"),
+])  # fmt: skip
+def test_repeats_that_are_not_what_is_said_raise_when_the_host_waits(late, repeats, size, message):
+    n = taeda.tensor(repeats, device="cuda")
+    taeda.repeat_interleave(n, output_size=size)
+    with pytest.raises(RuntimeError, match=message):
+        taeda.cuda.synchronize()
+    for wrong in (-1, 3):
+        with pytest.raises(RuntimeError, match=f"output_size {wrong} is not the sum of repeats"):
+            taeda.repeat_interleave(n[: min(wrong, 0)], output_size=wrong)
+
+
+def waits(simulator, work):
+    """How often the host waited; the kernels are loaded before."""
+    work()
+    before = simulator.count("synchronizations"), _C._host_reads()
+    work()
+    return simulator.count("synchronizations") - before[0], _C._host_reads() - before[1]
+
+
+def test_counts_wait_once_for_their_size(simulator):
+    """As nonzero and masks do, and PyTorch's, whatever `minlength` says."""
+    x = taeda.tensor([1, 4, 1], device="cuda")
+    for call in (x.bincount, lambda: x.bincount(minlength=9), x.nonzero):
+        assert waits(simulator, call)[1] == 1
+    assert waits(simulator, lambda: x.bincount(x.float()))[1] == 1
+
+
+def test_the_first_that_are_not_zero_are_found_without_waiting(simulator):
+    for dtype in NUMBERS:
+        for layout, x in layouts(dtype, (3, 4)).items():
+            x = x * (values("int64", (3, 4), 5) > 0).to(x.dtype)
+            for size in (0, 3, 20):
+                agree(
+                    lambda x, n=size: taeda.nonzero_static(x, size=n, fill_value=-7), x,
+                    what=f"{dtype} {layout} {size}",
+                )  # fmt: skip
+    for shape in ((0,), (2, 0, 3), (3, 1, 2, 2)):
+        for x in (taeda.zeros(shape), taeda.ones(shape)):
+            agree(lambda x: taeda.nonzero_static(x, size=4), x, what=str(shape))
+    x = values("float32", (5, 3)).cuda()
+    assert waits(simulator, lambda: taeda.nonzero_static(x, size=4)) == (0, 0)
+
+
+def test_numbers_beside_polynomials_wait_for_nothing(simulator):
+    x, n = taeda.linspace(-1, 1, 5, device="cuda"), taeda.arange(5, device="cuda")
+    for call in (
+        lambda: taeda.special.hermite_polynomial_h(x, 3),
+        lambda: taeda.special.legendre_polynomial_p(0.5, n),
+    ):
+        assert waits(simulator, call) == (0, 0)
+        assert call().device == x.device
+
+
+@pytest.mark.parametrize("reduce", ["sum", "mean", "prod", "max", "min"])
+def test_segments_of_bounds_that_nobody_checks_wait_for_nothing(simulator, reduce):
+    x = values("float32", (9, 2))
+    bounds, lengths = taeda.tensor([0, 3, 3, 9]), taeda.tensor([3, 1, 5])
+    calls = {
+        "offsets": (lambda x, n: taeda.segment_reduce(x, reduce, offsets=n), bounds, 0),
+        "unsafe": (
+            lambda x, n: taeda.segment_reduce(x, reduce, lengths=n, unsafe=True),
+            lengths,
+            0,
+        ),
+        "lengths": (lambda x, n: taeda.segment_reduce(x, reduce, lengths=n), lengths, 2),
+    }
+    for what, (call, n, reads) in calls.items():
+        agree(call, x, n, what=what)
+        there = x.cuda(), n.cuda()
+        found = waits(simulator, lambda c=call, t=there: c(*t))
+        assert found[1] == reads and (found[0] == 0) == (reads == 0), what
+
+
+def test_segments_that_end_before_they_begin_raise_when_the_host_waits(late):
+    x, bounds = taeda.ones(9, device="cuda"), taeda.tensor([0, 5, 3, 9], device="cuda")
+    taeda.segment_reduce(x, "sum", offsets=bounds)
+    with pytest.raises(RuntimeError, match="segment_length >= 0, but got a segment of -2"):
+        taeda.cuda.synchronize()
+    lengths = taeda.tensor([4, -1, 6], device="cuda")
+    taeda.segment_reduce(x, "sum", lengths=lengths, unsafe=True)
+    with pytest.raises(RuntimeError, match="segment_length >= 0, but got a segment of -1"):
+        taeda.cuda.synchronize()
+    with pytest.raises(RuntimeError, match="lengths contains negative value"):
+        taeda.segment_reduce(x, "sum", lengths=lengths)
+
+
+def test_an_assertion_waits_for_nothing(simulator, late):
+    good, bad = (taeda.tensor(v, device="cuda") for v in (2.5, 0.0))
+    assert waits(simulator, lambda: taeda._assert_async(good)) == (0, 0)
+    taeda._assert_async(bad, "what a program says")
+    with pytest.raises(RuntimeError, match="what a program says"):
+        taeda.cuda.synchronize()
+    taeda._assert_async(bad)
+    with pytest.raises(RuntimeError, match="single nonzero value, but got zero"):
+        taeda.cuda.synchronize()
+    with pytest.raises(RuntimeError, match="more than one value is ambiguous"):
+        taeda._assert_async(taeda.ones(2, device="cuda"))
 
 
 @pytest.mark.parametrize("dim", [0, 1, 2])

@@ -58,7 +58,7 @@ def get_total_norm(
         tensors: one tensor or several, gradients as a rule.
         norm_type: the order p; ``inf`` is the largest absolute value.
         error_if_nonfinite: whether a norm that is NaN or infinite is an error.
-        foreach: accepted as in PyTorch; there is one way to compute it here.
+        foreach: whether tensors on a CUDA device are taken together, as they are by default.
 
     Raises:
         RuntimeError: ``error_if_nonfinite``, and the norm is NaN or infinite.
@@ -77,8 +77,13 @@ def get_total_norm(
             "or clip the others."
         )
     device = tensors[0].device
+    norms = list[Tensor]()
     with taeda.no_grad():
-        norms = [taeda.linalg.vector_norm(t, norm_type).to(device) for t in tensors]
+        for together, group in _by_device(tensors, foreach):
+            if together is None:
+                norms += [taeda.linalg.vector_norm(t, norm_type).to(device) for t in group]
+            else:
+                norms += [norm.to(device) for norm in _lists._foreach_norm(group, norm_type)]
         total_norm = taeda.linalg.vector_norm(taeda.stack(norms), norm_type)
     if error_if_nonfinite and not math.isfinite(float(total_norm)):
         raise RuntimeError(

@@ -68,17 +68,24 @@ TD_FN T sum_of_rows(const BagsArgs& a, int64_t begin, int64_t end, int64_t colum
   return sum;
 }
 
-// Indices are looked at all the same where a weight has no columns, and behind the last bag.
+// Every index is looked at, whether in a bag or not, and where a weight has no columns, too.
+TD_FN void look_at(const BagsArgs& a, int64_t begin, int64_t end) {
+  for (int64_t i = begin; i < end; i++) is_row(a, a.indices[i]);
+}
 template <class T>
 TD_FN void bag_sum_kernel(const BagsArgs& a) {
+  if (a.bags == 0 && first_index() == 0) {
+    start_of(a, 0, 0);
+    look_at(a, 0, a.count);
+  }
   const int64_t columns = a.width > 0 ? a.width : 1;
   const auto total = static_cast<uint64_t>(a.bags * columns);
   for (uint64_t task = first_index(); task < total; task += index_step()) {
     const auto b = static_cast<int64_t>(task) / columns,
                column = static_cast<int64_t>(task) % columns;
     const Bag bag(a, b);
-    for (int64_t i = bag.end; b + 1 == a.bags && column == 0 && i < a.count; i++)
-      is_row(a, a.indices[i]);
+    if (b == 0 && column == 0) look_at(a, 0, bag.begin);
+    if (b + 1 == a.bags && column == 0) look_at(a, bag.end, a.count);
     if (a.partials && bag.is_long()) continue;
     const T sum = sum_of_rows<T>(a, bag.begin, bag.end, column);
     if (a.width > 0) store(a.out + static_cast<int64_t>(task) * a.itemsize, a.type, sum);

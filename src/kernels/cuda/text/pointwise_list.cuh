@@ -10,7 +10,11 @@ namespace taeda::device {
 // What input i of a call is, if it is the same for all elements.
 template <class T, class S, int N>
 TD_FN T list_number(const ListCall<N>& call, int i) {
-  if (call.given >> i & 1) return *reinterpret_cast<const T*>(&call.in[i]);
+  if constexpr (sizeof(T) > sizeof(void*)) {
+    if (call.given >> i & 1) return T(*reinterpret_cast<const double*>(&call.in[i]));
+  } else {
+    if (call.given >> i & 1) return *reinterpret_cast<const T*>(&call.in[i]);
+  }
   if (!(call.repeated >> i & 1)) return T();
   if (call.single >> i & 1) return convert<T>(*static_cast<const float*>(call.in[i]));
   return convert<T>(*static_cast<const S*>(call.in[i]));

@@ -5,8 +5,9 @@
 namespace taeda::device {
 
 // Arrays of one call: operands of n elements in the result's type. Bit i of `given` says that in[i]
-// is a number of the compute type, in the bytes of the pointer, bit i of `repeated` that it is one
-// element for all, a float32 where bit i of `single` is set.
+// is a number of the compute type, in the bytes of the pointer (of complex128 the real part, the
+// other being 0), bit i of `repeated` that it is one element for all, a float32 where bit i of
+// `single` is set.
 template <int N>
 struct ListCall {
   void* out;

@@ -25,6 +25,7 @@ struct Extreme {
     if (a.index < 0 || beats(b.value, a.value)) return b;
     return is_same(a.value, b.value) && b.index < a.index ? b : a;
   }
+  TD_FN static T result(const State& s, double) { return s.value; }
   // The value and its index.
   TD_FN static void finish(const ReduceArgs& a, const State& s, const Offsets<3>& at) {
     if (a.out[0]) put(a, at, 0, s.value);
@@ -97,9 +98,11 @@ struct NormSum {
     }
   }
   TD_FN static State combine(const State& a, const State& b) { return {a.sum + b.sum}; }
+  TD_FN static auto result(const State& s, double order) {
+    return static_cast<typename RealPart<T>::type>(order == 2 ? std::sqrt(s.sum) : s.sum);
+  }
   TD_FN static void finish(const ReduceArgs& a, const State& s, const Offsets<3>& at) {
-    using R = typename RealPart<T>::type;
-    put(a, at, 0, static_cast<R>(a.parameter == 2 ? std::sqrt(s.sum) : s.sum));
+    put(a, at, 0, result(s, a.parameter));
   }
 };
 // Of order inf for a parameter of 1, -inf for -1: the largest of the parameter times |x|.
@@ -115,10 +118,12 @@ struct NormExtreme {
   TD_FN static State combine(const State& a, const State& b) {
     return b.sum > a.sum || b.sum != b.sum ? b : a;
   }
+  TD_FN static auto result(const State& s, double sign) {
+    const bool none = s.sum == kNone && sign > 0;
+    return static_cast<typename RealPart<T>::type>(none ? 0 : s.sum * sign);
+  }
   TD_FN static void finish(const ReduceArgs& a, const State& s, const Offsets<3>& at) {
-    using R = typename RealPart<T>::type;
-    const bool none = s.sum == kNone && a.parameter > 0;
-    put(a, at, 0, static_cast<R>(none ? 0 : s.sum * a.parameter));
+    put(a, at, 0, result(s, a.parameter));
   }
 };
 

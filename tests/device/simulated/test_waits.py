@@ -1,0 +1,130 @@
+"""Which operators wait for the device, and which run on the CPU, over the table's samples: those of
+whom PyTorch's wait, too, and those of tests/ops/on_fallback.txt."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from gen.table import Op, load
+from tests.ops import samples as grid
+
+import taeda
+from taeda import _C
+
+ROOT = Path(__file__).resolve().parents[3]
+OPS = load(ROOT / "ops")
+ON_FALLBACK = {
+    *(ROOT / "tests" / "ops" / "on_fallback.txt").read_text(encoding="utf-8").split("\n"),
+    *(op.ident for op in OPS if "on_fallback" in op.test),
+}
+# The size of the result is in the elements, or a number among the arguments is a tensor.
+SIZES = """
+argwhere bincount masked_select nonzero nonzero_numpy one_hot repeat_interleave_self_tensor
+repeat_interleave_tensor _unique2 _unique_consecutive unique_dim where_condition
+narrow_Tensor tensor_split_tensor linspace_tensor linspace_end_tensor logspace_tensor
+logspace_end_tensor
+""".split()
+# The answer is the host's, or arguments are checked by their elements.
+ANSWERS = """
+allclose equal embedding_renorm_ gaussian_nll_loss gaussian_nll_loss_number histc istft
+segment_reduce
+""".split()
+# Gradients of products differ where there is a zero; those of masked_scatter have a mask's size.
+GRADIENTS = "index_reduce masked_scatter prod scatter_reduce_two segment_reduce".split()
+
+
+def tensors(values: Any) -> Iterator[taeda.Tensor]:
+    if isinstance(values, taeda.Tensor):
+        yield values
+    elif isinstance(values, list | tuple):
+        for value in values:
+            yield from tensors(value)
+
+
+def calls() -> Iterator[tuple[Op, str, Callable, Callable]]:
+    """Each operator's samples: the function, and what makes its arguments anew."""
+    for op in OPS:
+        if not op.python or not grid.samples(op) or grid.place(op, taeda) is None:
+            continue
+        kinds = grid.dtypes(op)
+        dtype = "float32" if "float32" in kinds else kinds[0]
+        for sample in grid.samples(op):
+
+            def made(op: Op = op, sample: str = sample, dtype: str = dtype) -> Any:
+                maker = grid.maker(op, taeda, dtype, "plain", sample, device_name="cuda")
+                return maker.arguments(sample)
+
+            yield op, sample, grid.place(op, taeda), made
+
+
+def result_of(call: Callable, made: Callable, differentiated: bool) -> list[taeda.Tensor]:
+    """The results, with their gradients' graph if one is wanted."""
+    args, named = made()
+    for t in tensors([[*args], [*named.values()]]):
+        if differentiated and t.is_floating_point() and t.is_leaf:
+            t.requires_grad_()
+    return [t for t in tensors(call(*args, **named)) if t.requires_grad or not differentiated]
+
+
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # of what is deprecated
+
+
+@pytest.fixture
+def seen(simulator, quiet_fallback):
+    """Runs work twice, for kernels are loaded the first time: whether the host waited, and whether
+    something ran on the CPU."""
+
+    def run(prepare: Callable[[], Callable[[], Any]]) -> tuple[bool, set[str]]:
+        prepare()()
+        work = prepare()
+        taeda.cuda.synchronize()
+        _C._reset_fallback_counts()
+        before = _C._host_reads(), simulator.count("synchronizations")
+        work()
+        after = _C._host_reads(), simulator.count("synchronizations")
+        return before != after, set(_C._fallback_counts())
+
+    return run
+
+
+def test_operators_wait_where_pytorchs_do(seen):
+    waiting, fallen, count = set(), set(), 0
+    for op, _, call, made in calls():
+
+        def prepare(call: Callable = call, made: Callable = made) -> Callable[[], Any]:
+            args, named = made()
+            return lambda: call(*args, **named)
+
+        waits, on_cpu = seen(prepare)
+        fallen |= on_cpu
+        count += 1
+        if waits and not on_cpu:
+            waiting.add(op.ident)
+    assert count > 2000
+    assert fallen <= ON_FALLBACK
+    assert waiting == {*SIZES, *ANSWERS}
+
+
+def test_gradients_wait_where_pytorchs_do(seen):
+    waiting, fallen, count = set(), set(), 0
+    for op, _, call, made in calls():
+        if "float32" not in grid.dtypes(op) or op.name.endswith("_"):
+            continue
+
+        def prepare(call: Callable = call, made: Callable = made) -> Callable[[], Any]:
+            results = result_of(call, made, True)
+            ones = [taeda.ones_like(y) for y in results]
+            return lambda: results and taeda.autograd.backward(results, ones)
+
+        try:
+            waits, on_cpu = seen(prepare)
+        except RuntimeError:
+            continue  # there is no derivative in an argument
+        fallen |= on_cpu
+        count += 1
+        if waits and not on_cpu:
+            waiting.add(op.ident)
+    assert count > 1500
+    assert fallen <= ON_FALLBACK
+    assert waiting == set(GRADIENTS)
