@@ -243,7 +243,6 @@ def test_elapsed_time_of_any_events(simulator, block, late):
         lambda: torch.cuda.MemPool(allocator=object()),
         lambda: torch.cuda.CUDAGraph().capture_begin(check_input_liveness=True),
         lambda: torch.cuda.CUDAPluggableAllocator("", "", ""),
-        lambda: torch.accelerator.Graph(),
     ],
 )
 def test_what_is_not_there_says_so(call):
@@ -254,8 +253,6 @@ def test_what_is_not_there_says_so(call):
 def test_what_to_use_instead_is_named():
     with pytest.raises(NotImplementedError, match=r"record the event after CUDAGraph\.replay"):
         torch.cuda.Event(external=True)
-    with pytest.raises(NotImplementedError, match=r"torch\.cuda\.graph"):
-        torch.accelerator.Graph()
 
 
 def test_device_modules():
