@@ -22,7 +22,7 @@ class ModuleTracker:
     >>> tracker = torch.utils.module_tracker.ModuleTracker()
     >>> net = torch.nn.Sequential(torch.nn.Linear(2, 2))
     >>> seen = []
-    >>> _ = net[0].register_forward_hook(lambda *_: seen.extend(sorted(tracker.parents)))
+    >>> _ = net[0].register_forward_pre_hook(lambda *_: seen.extend(sorted(tracker.parents)))
     >>> with tracker:
     ...     _ = net(torch.ones(1, 2))
     >>> seen
