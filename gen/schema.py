@@ -45,6 +45,7 @@ TYPES = {row[0]: Type(*row) for row in (
     ("float[]", "Q", "wW", "Span<const double>", "std::vector<double>", _VIEW, _REALS, "kFloats", "Sequence[float]"),
     ("bool", "B", "bB", "bool", "bool", "OptBool", "OptBool", "kBool", "bool"),
     ("str", "Y", "tU", "std::string_view", "std::string", _TEXT, _STRING, "kStr", "str"),
+    ("reduction", "Y", "tU", "std::string_view", "std::string", "", "", "kReduction", "str"),
     ("dtype", "D", "yY", "DType", "DType", "OptDType", "OptDType", "kDType", "dtype"),
     ("device", "V", "cC", "Device", "Device", "OptDevice", "OptDevice", "kDevice", "Device"),
     ("memory_format", "M", "mM", "MemoryFormat", "MemoryFormat", "OptMemoryFormat", "OptMemoryFormat",
