@@ -82,7 +82,8 @@ VIEWS = {
     "complex": "view_as_complex of view_as_real, and the other way round",
 }
 # What each means: OutDtype and OutShape in src/ops/allocate.h.
-OUT_DTYPES = "same scanned drawn argument any any_real castable real number truth joined summed"
+OUT_DTYPES = "same scanned drawn argument given any any_real castable real number truth joined "
+OUT_DTYPES += "summed deviation"
 OUT_SHAPES = "warned quiet count count_warned kept one_row copied ordered"
 
 
@@ -126,6 +127,7 @@ class Op:
     inplace_python: list[str] = key([])
     out_python: bool = key(True)  # whether functions take out=; of nn.functional only if it says so
     out_needs: list[str] = key([])  # arguments with defaults that have to be given beside out=
+    next_needs: list[str] = key([])  # those that have to be given beside the argument behind them
     second_names: dict[str, str] = key({})  # by argument: what Python's calls may name it too
 
     # What the arguments must be. A check is a condition and its message.
@@ -143,7 +145,7 @@ class Op:
     # how out= may overlap arguments: 'exact', as one of them but not in part; 'none', not at all;
     # 'itself': as exact, and what is written in place may share elements, with a warning
     overlap: str = key("", ("", "exact", "none", "itself"))
-    out_dtype: str = key("same", [*OUT_DTYPES.split(), "deviation"])  # the dtype that out= may have
+    out_dtype: str = key("same", OUT_DTYPES.split())  # the dtypes that out= may have
     out_shape: str = key("warned", OUT_SHAPES.split())  # how out= is resized
 
     # What computes it, and the result.

@@ -34,8 +34,7 @@ def _compiled(op: Op) -> tuple[int, str]:
     """The weight of each of an entry's loops, and what TD_LOOPS says of all."""
     converted = ("Bool", "Integer") if op.promote == "float" else ()
     kinds = [f"kinds::k{kind}" for kind in TYPE_SETS[op.types].split() if kind not in converted]
-    floating = 2 if op.partial is None else 6  # how much more those loops weigh
-    weight = 1 + (floating if "kinds::kFloating" in kinds else 0)
+    weight = 1 if "kinds::kFloating" not in kinds else 3 if op.partial is None else 7
     partial = -1 if op.partial is None else op.partial
     counts = f"{len(op.params)}, {len(op.sig.tensor_args)}, {partial}"
     return weight, f"{counts}, {' | '.join(kinds)}"

@@ -85,6 +85,7 @@ def _param(call: Call, a: Argument) -> str:
     flags = ["Param::kKeywordOnly"] if a.keyword_only else []
     flags += ["Param::kNone"] if a.optional or a.default == "[]" else []
     flags += ["Param::kWithOut"] if a.name in call.op.out_needs else []
+    flags += ["Param::kWithNext"] if a.name in call.op.next_needs else []
     written = call.inplace and a is call.op.sig.args[0]
     kind = "TensorOrNumber" if call.op.accepts_number(a) and not written else a.base.kind[1:]
     second = call.op.second_names.get(a.name)

@@ -100,7 +100,7 @@ namespace {
 bool is_computed_in(OutDtype allowed) {
   return allowed == OutDtype::kSame || allowed == OutDtype::kScanned ||
          allowed == OutDtype::kDrawn || allowed == OutDtype::kArgument ||
-         allowed == OutDtype::kAny || allowed == OutDtype::kAnyReal;
+         allowed == OutDtype::kGiven || allowed == OutDtype::kAny || allowed == OutDtype::kAnyReal;
 }
 
 ErrorKind kind_of_refusal(OutDtype allowed, DType out) {
@@ -108,6 +108,7 @@ ErrorKind kind_of_refusal(OutDtype allowed, DType out) {
                       (allowed == OutDtype::kDeviation && is_complex(out)) ||
                       (allowed == OutDtype::kDrawn && !is_inexact(out));
   if (unable) return ErrorKind::kNotImplemented;
+  if (allowed == OutDtype::kGiven) return ErrorKind::kValue;
   return allowed == OutDtype::kJoined ? ErrorKind::kType : ErrorKind::kRuntime;
 }
 
@@ -115,9 +116,11 @@ bool is_allowed(OutDtype allowed, DType result, DType out) {
   switch (allowed) {
     case OutDtype::kSame:
     case OutDtype::kArgument:
+    case OutDtype::kGiven:
     case OutDtype::kScanned:
-    case OutDtype::kDrawn:
       return result == out;
+    case OutDtype::kDrawn:
+      return result == out || (is_floating(result) && is_floating(out));
     case OutDtype::kAny:
       return true;
     case OutDtype::kAnyReal:
@@ -151,6 +154,7 @@ void check_out_dtype(std::string_view op, OutDtype allowed, DType result, DType 
       fail(kind, "{}: out= expected scalar_type {} but found {}", op, from, to);
     case OutDtype::kSame:
     case OutDtype::kArgument:
+    case OutDtype::kGiven:
     case OutDtype::kDrawn:
       fail(kind, "{}: Expected out tensor to have dtype {}, but got {} instead", op, from, to);
     default:

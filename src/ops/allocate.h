@@ -41,8 +41,9 @@ Tensor write_inplace(std::string_view op, const Tensor& self, const Tensor& resu
 enum class OutDtype : uint8_t {
   kSame,       // the result's
   kScanned,    // the same, refused in other words
-  kDrawn,      // the same; NotImplementedError of integers
+  kDrawn,      // any floating one of a floating result; NotImplementedError of integers
   kArgument,   // the same, which it gives where the argument `dtype` is not given
+  kGiven,      // as kArgument, which may be called `out_dtype`; ValueError
   kAny,        // any: the result is converted
   kAnyReal,    // any that is not complex; NotImplementedError
   kCastable,   // one that the result's can be cast to

@@ -33,7 +33,7 @@ constexpr BaseType kBaseTypes[] = {
 constexpr std::pair<std::string_view, std::string_view> kTableTypes[] = {
     {"dim", "int"},
     {"dims", "int"},
-    {"reduction", "str"},
+    {"word", "str"},
     {"dtype", "ScalarType"},
     {"device", "Device"},
     {"memory_format", "MemoryFormat"},

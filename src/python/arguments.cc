@@ -188,7 +188,7 @@ const char* kind_text(const Param& param) {
     case Kind::kBool:
       return "bool";
     case Kind::kStr:
-    case Kind::kReduction:
+    case Kind::kWord:
       return "str";
     case Kind::kDType:
       return "torch.dtype";
@@ -210,7 +210,7 @@ const char* kind_text(const Param& param) {
 bool accepts_option(Kind kind, PyObject* value) {
   switch (kind) {
     case Kind::kStr:
-    case Kind::kReduction:
+    case Kind::kWord:
       return PyUnicode_Check(value);
     case Kind::kDType:
       return can_be_dtype(value);
@@ -465,9 +465,10 @@ std::string unknown_keywords_text(const Function& function, PyObject* names) {
 }
 
 // Whether a parameter without a value makes the call fail: it has no default, or none beside out=,
-// the last parameter.
+// the last parameter, or beside the next one.
 bool is_missing(const Signature& signature, PyObject* const* values, const Param& param) {
-  return param.required() || (param.flags & Param::kWithOut && values[signature.count - 1]);
+  return param.required() || (param.flags & Param::kWithOut && values[signature.count - 1]) ||
+         (param.flags & Param::kWithNext && values[&param - signature.params + 1]);
 }
 
 // `unexpected`: a keyword that the function lacks, or null; the missing argument may have been
@@ -504,9 +505,9 @@ bool is_missing(const Signature& signature, PyObject* const* values, const Param
                    static_cast<int64_t>(j), index, type_name(item));
     }
   }
-  if (param.kind == Kind::kReduction)
-    raise_python(PyExc_ValueError, "{} is not a valid value for reduction",
-                 utf8(PyRef::check(PyObject_Str(value)).get()));
+  if (param.kind == Kind::kWord)
+    raise_python(PyExc_ValueError, "{} is not a valid value for {}",
+                 utf8(PyRef::check(PyObject_Str(value)).get()), param.name());
   const std::string position = by_position ? taeda::format(" (position {})", index + 1) : "";
   const std::string text =
       taeda::format("{}(): argument '{}'{} must be {}, not {}", function.name,

@@ -48,7 +48,7 @@ enum class Kind : uint8_t {
   kFloats,
   kBool,
   kStr,
-  kReduction,  // a string; ValueError of anything else, since PyTorch looks it up in Python
+  kWord,  // a string, as which PyTorch looks it up in Python: ValueError of anything else
   kDType,
   kDevice,
   kMemoryFormat,
@@ -61,8 +61,9 @@ struct Param {
   enum Flags : uint8_t {
     kNone = 1,  // None is accepted: the "?" of the schema
     kKeywordOnly = 2,
-    kOptional = 4,  // it has a default; set from the text
-    kWithOut = 8,   // which does not stand for it where out= is given
+    kOptional = 4,   // it has a default; set from the text
+    kWithOut = 8,    // which does not stand for it where out= is given
+    kWithNext = 16,  // ... where the parameter behind it is given
   };
   // "dim", or "dim=None" with its default as messages show it; "self/tensor" has a second name.
   const char* text;
