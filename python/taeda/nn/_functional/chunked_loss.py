@@ -203,7 +203,7 @@ def chunked(
 ) -> Tensor:
     """The chunked loss of indices (N,) or ()."""
     dtype = options.dtype_of_sums(x.dtype)
-    if w.dtype != x.dtype:
+    if w.dtype not in (x.dtype, dtype):
         raise RuntimeError(
             f"linear_cross_entropy: expected linear_weight of dtype {x.dtype}, as the input, got "
             f"{w.dtype}"
