@@ -52,10 +52,13 @@ def _hand_written_body(op: Op, table: Table) -> list[str]:
 
 def _pointwise_body(op: Op, table: Table) -> list[str]:
     inputs = ", ".join(f"&{a.name}" for a in op.sig.tensor_args)
-    promote = f"pointwise::Promote::{enumerator(op.promote)}"
-    layout = "".join(f", pointwise::Layout::{enumerator(s)}" for s in op.strides.values())
-    info = f'"{op.name}", {op.type_mask}, {promote}{", true" * (op.out_dtype == "same")}{layout}'
-    lines = [f"static constexpr pointwise::Info info{{{info}}};"]
+    info = [f'"{op.name}"', op.type_mask, f"pointwise::Promote::{enumerator(op.promote)}"]
+    if op.out_dtype != "castable":
+        info.append(f"OutDtype::{enumerator(op.out_dtype)}")
+    info += [f"pointwise::Layout::{enumerator(s)}" for s in op.strides.values()]
+    if op.overlap == "itself":
+        info.append("pointwise::SelfOverlap::kWarned")
+    lines = [f"static constexpr pointwise::Info info{{{', '.join(info)}}};"]
     lines.append(f"const Tensor* const inputs[] = {{{inputs}}};")
     if op.params:
         fields = " ".join(f"{a.stored_type} {a.name};" for a in op.params)

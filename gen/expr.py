@@ -59,26 +59,14 @@ CONSTANTS = {"inf": "F", "nan": "F", "pi": "F"}
 DTYPE = re.compile(r"(bool|u?int|b?float|complex)\d+")
 # The operators that signs are; of numbers and lists the C++ function of that name (ops/expr.h).
 BINARY_OPS = {
-    ast.Add: "add",
-    ast.Sub: "sub",
-    ast.Mult: "mul",
-    ast.Div: "div",
-    ast.FloorDiv: "floor_divide",
-    ast.Mod: "remainder",
-    ast.Pow: "pow",
-    ast.MatMult: "matmul",
-    ast.BitAnd: "bitwise_and",
-    ast.BitOr: "bitwise_or",
-    ast.BitXor: "bitwise_xor",
-}
+    ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.FloorDiv: "floor_divide",
+    ast.Mod: "remainder", ast.Pow: "pow", ast.MatMult: "matmul",
+    ast.BitAnd: "bitwise_and", ast.BitOr: "bitwise_or", ast.BitXor: "bitwise_xor",
+}  # fmt: skip
 COMPARE_OPS = {
-    ast.Lt: ("lt", "<"),
-    ast.LtE: ("le", "<="),
-    ast.Gt: ("gt", ">"),
-    ast.GtE: ("ge", ">="),
-    ast.Eq: ("eq", "=="),
-    ast.NotEq: ("ne", "!="),
-}
+    ast.Lt: ("lt", "<"), ast.LtE: ("le", "<="), ast.Gt: ("gt", ">"), ast.GtE: ("ge", ">="),
+    ast.Eq: ("eq", "=="), ast.NotEq: ("ne", "!="),
+}  # fmt: skip
 
 
 @dataclass
@@ -184,7 +172,8 @@ class Translator(ast.NodeVisitor):
         parts, left = [], self.visit(node.left)
         for op, right_node in zip(node.ops, node.comparators):
             if isinstance(op, (ast.Is, ast.IsNot)):
-                return Value(f"{'!' * isinstance(op, ast.Is)}expr::given({left.cpp})", "B")
+                negation = "!" if isinstance(op, ast.Is) else ""
+                return Value(f"{negation}expr::given({left.cpp})", "B")
             if isinstance(op, (ast.In, ast.NotIn)):
                 choices = self._all(right_node.elts)  # type: ignore[attr-defined]
                 text = " || ".join(f"{left.cpp} == {c.cpp}" for c in choices)

@@ -35,7 +35,7 @@ def declarations(op: Op) -> Iterator[tuple[str, str]]:
     if op.is_replayed:
         yield "definition", f"{result} {op.ident}({plain});"
     if op.body == "kernel":
-        views = ["const View&"] * (0 if op.mutates else len(op.sig.returns))
+        views = ["const View&" for _ in ([] if op.mutates else op.sig.returns)]
         views += ("const View&" if a.is_tensor else a.cpp_type for a in op.sig.args)
         yield "cpu", f"void {op.source}({', '.join(views)});"
 
@@ -79,8 +79,10 @@ def source(
 
 def _forms(op: Op) -> list[tuple[str, str, str]]:
     """Result, public name and function of an operator and of its in-place form."""
-    inplace = ("Tensor", f"{op.name}_", f"op::{op.ident}_inplace")
-    return [(op.result, op.name, f"op::{op.ident}"), *[inplace] * ("inplace" in op.variants)]
+    forms = [(op.result, op.name, f"op::{op.ident}")]
+    if "inplace" in op.variants:
+        forms.append(("Tensor", f"{op.name}_", f"op::{op.ident}_inplace"))
+    return forms
 
 
 def _distinct(ops: Iterable[Op], skipped: int) -> list[Op]:

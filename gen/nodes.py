@@ -216,9 +216,8 @@ class BackwardNode:
                 "const TensorList gy = autograd::all_gradients(*this, std::move(grads));",
                 "if (gy.empty()) return out;",
             ]
-        lines = [
-            f"[[maybe_unused]] Tensor {n} = std::move(grads[{i}]);" for i, n in enumerate(names)
-        ]
+        taken = "[[maybe_unused]] Tensor {} = std::move(grads[{}]);".format
+        lines = [taken(name, i) for i, name in enumerate(names)]
         lines.append(f"if ({' && '.join(f'!{n}.defined()' for n in names)}) return out;")
         texts = [text for _, text in op.gradient_groups] if len(names) > 1 else []
         read = set().union(*(names_needed(text, self.table.takes_none) for text in texts))

@@ -81,13 +81,10 @@ VIEWS = {
     "scatter": "NAME_scatter, a copy of the base with these elements",
     "complex": "view_as_complex of view_as_real, and the other way round",
 }
-OUT_DTYPES = {
-    "": "castable for a pointwise operator, else same",
-    "same": "the result's",
-    "castable": "one that the result's can be cast to",
-    "argument": "any: where `dtype` is not given, it is that",
-    "any": "any: the result is converted",
-}
+# What each means: OutDtype and OutShape in src/ops/allocate.h.
+OUT_DTYPES = "same scanned drawn argument given any any_real castable real number truth joined "
+OUT_DTYPES += "summed deviation"
+OUT_SHAPES = "warned quiet count count_warned kept one_row copied ordered"
 
 
 def key(default: Any, choices: Iterable[Any] = ()) -> Any:
@@ -130,6 +127,8 @@ class Op:
     inplace_python: list[str] = key([])
     out_python: bool = key(True)  # whether functions take out=; of nn.functional only if it says so
     out_needs: list[str] = key([])  # arguments with defaults that have to be given beside out=
+    next_needs: list[str] = key([])  # those that have to be given beside the argument behind them
+    second_names: dict[str, str] = key({})  # by argument: what Python's calls may name it too
 
     # What the arguments must be. A check is a condition and its message.
     types: str = key("all", TYPE_SETS)  # dtypes that the tensor arguments may have
@@ -143,9 +142,11 @@ class Op:
     matrices: list[str] = key([])  # those it takes row- or column-major, the batch without gaps
     column_major: list[str] = key([])  # results whose matrices are, as LAPACK's routines leave them
     strides: dict[str, str] = key({})  # of results laid out otherwise; of pointwise ones a Layout
-    # how out= may overlap arguments: 'exact', as one of them but not in part; 'none', not at all
-    overlap: str = key("", ("", "exact", "none"))
-    out_dtype: str = key("", OUT_DTYPES)  # the dtype that out= may have
+    # how out= may overlap arguments: 'exact', as one of them but not in part; 'none', not at all;
+    # 'itself': as exact, and what is written in place may share elements, with a warning
+    overlap: str = key("", ("", "exact", "none", "itself"))
+    out_dtype: str = key("same", OUT_DTYPES.split())  # the dtypes that out= may have
+    out_shape: str = key("warned", OUT_SHAPES.split())  # how out= is resized
 
     # What computes it, and the result.
     expr: str | None = key(None)  # the definition, also beside a kernel

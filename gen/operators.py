@@ -21,8 +21,10 @@ def source_file(ops: list[Op], table: Table) -> str:
     lines = [f"TD_KERNEL({name})" for name in dict.fromkeys(kernels)]
     lines += [line for op in ops for line in operator_lines(op, table)]
     includes = ["autograd/generated.h", "kernels/launch.h", "ops/forms.h", "ops/native.h"]
-    includes += ["ops/layouts.h"] * any(o.matrices or o.column_major or o.strides for o in ops)
-    includes += ["ops/device_bounds.h"] * any("_by_device(" in line for line in lines)
+    if any(op.matrices or op.column_major or op.strides for op in ops):
+        includes.append("ops/layouts.h")
+    if any("_by_device(" in line for line in lines):
+        includes.append("ops/device_bounds.h")
     return source(table, ops, includes, lines)
 
 

@@ -34,7 +34,7 @@ def _compiled(op: Op) -> tuple[int, str]:
     """The weight of each of an entry's loops, and what TD_LOOPS says of all."""
     converted = ("Bool", "Integer") if op.promote == "float" else ()
     kinds = [f"kinds::k{kind}" for kind in TYPE_SETS[op.types].split() if kind not in converted]
-    weight = 1 + 2 * ("kinds::kFloating" in kinds) * (1 if op.partial is None else 3)
+    weight = 1 if "kinds::kFloating" not in kinds else 3 if op.partial is None else 7
     partial = -1 if op.partial is None else op.partial
     counts = f"{len(op.params)}, {len(op.sig.tensor_args)}, {partial}"
     return weight, f"{counts}, {' | '.join(kinds)}"

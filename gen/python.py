@@ -85,9 +85,12 @@ def _param(call: Call, a: Argument) -> str:
     flags = ["Param::kKeywordOnly"] if a.keyword_only else []
     flags += ["Param::kNone"] if a.optional or a.default == "[]" else []
     flags += ["Param::kWithOut"] if a.name in call.op.out_needs else []
+    flags += ["Param::kWithNext"] if a.name in call.op.next_needs else []
     written = call.inplace and a is call.op.sig.args[0]
     kind = "TensorOrNumber" if call.op.accepts_number(a) and not written else a.base.kind[1:]
-    text = a.name if a.default is None else f"{a.name}={a.default}"
+    second = call.op.second_names.get(a.name)
+    text = f"{a.name}/{second}" if second else a.name
+    text += "" if a.default is None else f"={a.default}"
     repeat = [str(int(a.repeat or 1))] if a.repeat or a.base.name == "dims" else []
     flags = [" | ".join(flags) or "0"] if flags or repeat else []
     return "{" + ", ".join([quoted(text), f"Kind::k{kind}", *flags, *repeat]) + "}"

@@ -3,7 +3,7 @@
 ``add(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor`` becomes a :class:`Signature`.
 The types that may stand in it are the rows of ``TYPES``. ``dim`` and ``dims`` are ours: integers that
 name dimensions of the first tensor argument, whose range check and wrapping of negative values the
-generator writes.
+generator writes. So is ``word``: a string, for which Python's calls raise ValueError of anything else.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ TYPES = {row[0]: Type(*row) for row in (
     ("float[]", "Q", "wW", "Span<const double>", "std::vector<double>", _VIEW, _REALS, "kFloats", "Sequence[float]"),
     ("bool", "B", "bB", "bool", "bool", "OptBool", "OptBool", "kBool", "bool"),
     ("str", "Y", "tU", "std::string_view", "std::string", _TEXT, _STRING, "kStr", "str"),
+    ("word", "Y", "tU", "std::string_view", "std::string", "", "", "kWord", "str"),
     ("dtype", "D", "yY", "DType", "DType", "OptDType", "OptDType", "kDType", "dtype"),
     ("device", "V", "cC", "Device", "Device", "OptDevice", "OptDevice", "kDevice", "Device"),
     ("memory_format", "M", "mM", "MemoryFormat", "MemoryFormat", "OptMemoryFormat", "OptMemoryFormat",

@@ -43,7 +43,7 @@ def parameters(owner: str, calls: list[Call]) -> str:
         wanted = wanted and default is None
         parts.append(python_name(a) + ("" if default is None else f"={default}"))
     parts = starred(parts, chosen, spread(chosen, owner == "Tensor"))
-    if others and "*" not in parts and not any(part.startswith("*") for part in parts):
+    if others and not any(part.startswith("*") for part in parts):
         parts.append("*")
     parts += [f"{python_name(a)}={a.default or 'None'}" for a in others.values()]
     if owner == "Tensor":
@@ -59,7 +59,8 @@ def spread(args: list[Argument], method: bool) -> Argument | None:
 
 def python_name(a: Argument) -> str:
     """random_(from, to): nobody can write that name in a call."""
-    return "input" if a.name == "self" else a.name + "_" * keyword.iskeyword(a.name)
+    name = "input" if a.name == "self" else a.name
+    return f"{name}_" if keyword.iskeyword(name) else name
 
 
 def starred(

@@ -98,13 +98,14 @@ def _defaults(entry: dict, file: str, body: str, sig: Signature) -> dict[str, An
     variants = ["inplace", "out"] if body == "pointwise" else ["out"]
     method = [f"Tensor.{sig.name}"] if sig.args and sig.args[0].name == "self" else []
     python = entry.get("python", [] if sig.mutates else [f"torch.{sig.name}"])
-    pointwise = file.startswith("pointwise")
+    pointwise, kinds = file.startswith("pointwise"), {body, *(a.type for a in sig.args)}
     return {
         "python": python + method,
         "variants": variants if tensors and not (sig.mutates or entry.get("view")) else [],
         "inplace_python": python if pointwise and len(sig.tensor_args) == 1 else [],
         "out_python": any(not name.startswith(("nn.functional.", "Tensor.")) for name in python),
-        "out_dtype": "castable" if body == "pointwise" else "same",
+        "out_dtype": "castable" if {"pointwise", "options"} & kinds else "same",
+        "out_shape": "quiet" if "options" in kinds else "warned",
         "overlap": "exact" if pointwise else "",
         "named": len(sig.returns) > 1 and sig.returns[0].named,
     }

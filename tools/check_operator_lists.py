@@ -35,7 +35,6 @@ ALLOWED = {
     "bench/families.py": "words of benchmark cases' names; a test finds cases without a family",
     "gen/expr.py": "the operators that Python's signs mean",
     "src/python/operators.cc": "the slots of Python's number protocol, in its order",
-    "src/ops/allocate.cc": "PyTorch's words for an out= that one operator refuses",
     "src/kernels/cpu/simd/lane.h": "functions of numbers that functors call, no operators",
     "src/kernels/cuda/text/std_math.cuh": "functions of numbers of the C library, no operators",
     "python/taeda/_missing/compilers.py": "names of torch.onnx.symbolic_opset, which raise",

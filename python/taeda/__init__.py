@@ -128,8 +128,8 @@ _LAZY = {
         "taeda._functions.tensors": "_has_compatible_shallow_copy_type _int_mm _weight_norm "
         "_softmax _log_softmax _softmax_backward_data _log_softmax_backward_data "
         "detach_ fill_ zero_ index_put_ resize_as_ get_device is_neg "
-        "_debug_has_internal_overlap is_signed is_distributed dequantize _assert_async _scaled_mm "
-        "_scaled_mm_v2 _shape_as_tensor "
+        "_debug_has_internal_overlap is_signed is_distributed dequantize _assert_async "
+        "_shape_as_tensor "
         "frobenius_norm nuclear_norm row_stack lu gradient",
         "taeda.sparse._copies": "ccol_indices_copy col_indices_copy crow_indices_copy indices_copy "
         "row_indices_copy values_copy",

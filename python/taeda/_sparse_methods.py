@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from taeda import _C
+from taeda._arguments import require_int
 from taeda._C import Tensor
 
 TYPE_CHECKING = False
@@ -180,6 +181,7 @@ def to_sparse(
         return _compressed(self, layout, blocksize, dense_dim)
     if sparse_dim is None:
         return self._to_sparse_coo(self.dim() - (self.dense_dim() if self._is_any_sparse() else 0))
+    require_int("to_sparse", "sparse_dim", sparse_dim)
     low = 1 if self.dim() else 0
     if not low <= sparse_dim <= self.dim():
         _check_dims("dense_to_sparse", "sparse_dim", sparse_dim, 0, self.dim())

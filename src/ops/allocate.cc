@@ -38,21 +38,8 @@ Scalar unlikely_value(DType t) {
   return ~uint64_t{0} >> (64 - bits);
 }
 
-// Whether an operator writes its numbers in row-major order into an out= of any shape that has
-// their number of elements.
-bool keeps_shape_of_out(std::string_view op) {
-  return op == "arange" || op == "linspace" || op == "logspace" || op == "range";
-}
-
-// Whether an operator leaves its out= alone where it has nothing to write there: there are no
-// statistics of a batch without training.
-bool leaves_out(std::string_view op, const Tensor& result) {
-  return op.ends_with("native_batch_norm") && result.dim() == 1 && result.numel() == 0;
-}
-
 // Lays an out= that was just resized out as a dense result is, such as the column-major matrices of
-// LAPACK, as if it had been computed there. One that another dtype may be converted to is copied
-// into and row-major.
+// LAPACK, as if it had been computed there.
 void take_order_of(const Tensor& result, const Tensor& out) {
   const TensorImpl& r = *result.impl();
   if (r.contiguous || !is_dense_layout(r.sizes, r.strides)) return;
@@ -109,49 +96,70 @@ void resize_out(std::string_view op, const Tensor& out, IntSpan sizes, bool quie
 
 namespace {
 
-bool is_nan_sum(std::string_view op) { return op == "nansum" || op == "nanmean"; }
-bool is_spread(std::string_view op) { return op == "std" || op == "var"; }
-
-// The class of PyTorch's exception where the result cannot become `out`: a TypeError of those that
-// concatenate, and where it computes in the dtype of out=, that it has no kernel for it.
-ErrorKind kind_of_refusal(std::string_view op, DType out) {
-  if (op == "cat" || op == "_chunk_cat" || op.ends_with("stack")) return ErrorKind::kType;
-  const bool computed =
-      is_nan_sum(op) || (is_complex(out) && is_spread(op)) || (!is_inexact(out) && op == "normal");
-  return computed ? ErrorKind::kNotImplemented : ErrorKind::kRuntime;
+// Whether a result is computed in out=, not cast to its dtype.
+bool is_computed_in(OutDtype allowed) {
+  return allowed == OutDtype::kSame || allowed == OutDtype::kScanned ||
+         allowed == OutDtype::kDrawn || allowed == OutDtype::kArgument ||
+         allowed == OutDtype::kGiven || allowed == OutDtype::kAny || allowed == OutDtype::kAnyReal;
 }
 
-// Whether a result that can be cast to the dtype of out= may be: real numbers of a transform, a sum
-// without NaN or a deviation do not become complex; sums of integers become anything.
-bool may_be_cast(std::string_view op, DType result, DType out) {
-  if (is_nan_sum(op) && is_integral(result)) return true;
-  const bool real = is_nan_sum(op) || is_spread(op) || op.starts_with("fft_");
-  return can_cast(result, out) && !(real && is_floating(result) && is_complex(out));
+ErrorKind kind_of_refusal(OutDtype allowed, DType out) {
+  const bool unable = allowed == OutDtype::kSummed || allowed == OutDtype::kAnyReal ||
+                      (allowed == OutDtype::kDeviation && is_complex(out)) ||
+                      (allowed == OutDtype::kDrawn && !is_inexact(out));
+  if (unable) return ErrorKind::kNotImplemented;
+  if (allowed == OutDtype::kGiven) return ErrorKind::kValue;
+  return allowed == OutDtype::kJoined ? ErrorKind::kType : ErrorKind::kRuntime;
+}
+
+bool is_allowed(OutDtype allowed, DType result, DType out) {
+  switch (allowed) {
+    case OutDtype::kSame:
+    case OutDtype::kArgument:
+    case OutDtype::kGiven:
+    case OutDtype::kScanned:
+      return result == out;
+    case OutDtype::kDrawn:
+      return result == out || (is_floating(result) && is_floating(out));
+    case OutDtype::kAny:
+      return true;
+    case OutDtype::kAnyReal:
+      return !is_complex(out);
+    case OutDtype::kTruth:
+      return out == DType::kBool || out == DType::kUInt8;
+    case OutDtype::kSummed:
+      if (is_integral(result)) return true;
+      [[fallthrough]];
+    case OutDtype::kReal:
+    case OutDtype::kDeviation:
+      if (is_floating(result) && is_complex(out)) return false;
+      [[fallthrough]];
+    default:
+      return can_cast(result, out);
+  }
 }
 
 }  // namespace
 
 void check_out_dtype(std::string_view op, OutDtype allowed, DType result, DType out) {
-  if (op == "any" || op == "all") {
-    TD_CHECK(out == DType::kBool || out == DType::kUInt8,
-             "{} only supports bool tensor for result, got: {}", op, scalar_type_name(out));
-    return;
+  if (is_allowed(allowed, result, out)) return;
+  const ErrorKind kind = kind_of_refusal(allowed, out);
+  const std::string_view from = scalar_type_name(result), to = scalar_type_name(out);
+  switch (allowed) {
+    case OutDtype::kTruth:
+      fail(kind, "{} only supports bool tensor for result, got: {}", op, to);
+    case OutDtype::kAnyReal:
+      fail(kind, "\"{}\" not implemented for '{}'", op, to);
+    case OutDtype::kScanned:
+      fail(kind, "{}: out= expected scalar_type {} but found {}", op, from, to);
+    case OutDtype::kSame:
+    case OutDtype::kArgument:
+    case OutDtype::kGiven:
+    case OutDtype::kDrawn:
+      fail(kind, "{}: Expected out tensor to have dtype {}, but got {} instead", op, from, to);
+    default:
+      fail(kind, "{}: result type {} can't be cast to the desired output type {}", op, from, to);
   }
-  if (allowed == OutDtype::kAny) {
-    TD_CHECK_AS(ErrorKind::kNotImplemented, op != "bernoulli" || !is_complex(out),
-                "\"bernoulli\" not implemented for '{}'", scalar_type_name(out));
-    return;
-  }
-  if (allowed == OutDtype::kSame && result != out) {
-    const bool scans = op == "cummax" || op == "cummin" || op == "logcumsumexp";
-    TD_CHECK(!scans, "{}: out= expected scalar_type {} but found {}", op, scalar_type_name(result),
-             scalar_type_name(out));
-    fail(kind_of_refusal(op, out), "{}: Expected out tensor to have dtype {}, but got {} instead",
-         op, scalar_type_name(result), scalar_type_name(out));
-  }
-  TD_CHECK_AS(kind_of_refusal(op, out), may_be_cast(op, result, out),
-              "{}: result type {} can't be cast to the desired output type {}", op,
-              scalar_type_name(result), scalar_type_name(out));
 }
 
 Tensor write_inplace(std::string_view op, const Tensor& self, const Tensor& result) {
@@ -162,26 +170,23 @@ Tensor write_inplace(std::string_view op, const Tensor& self, const Tensor& resu
 void write_out(std::string_view op, const Tensor& out, const Tensor& result, OutPolicy policy) {
   TD_CHECK(out.device() == result.device(), "{}: expected out= on {}, got {}", op, result.device(),
            out.device());
-  if (result.dim() > 0 || !is_spread(op))  // PyTorch computes that of all elements by itself
-    check_out_dtype(op, policy.dtype, result.dtype(), out.dtype());
-  else
-    TD_CHECK(can_cast(result.dtype(), out.dtype()), "{}: {} cannot be cast to {}", op,
-             scalar_type_name(result.dtype()), scalar_type_name(out.dtype()));
-  if (leaves_out(op, result)) return;
-  // PyTorch multiplies a matrix of one row, to whose shape it resizes a vector with gaps.
-  if (op == "linear" && result.dim() == 1 && !out.is_contiguous()) {
-    resize_out(op, out, {1, result.numel()});
-    op::resize_(out, result.sizes(), std::nullopt);
-  }
-  if (keeps_shape_of_out(op) && out.numel() == result.numel()) {
+  const bool of_all = policy.dtype == OutDtype::kDeviation && result.dim() == 0;
+  check_out_dtype(op, of_all ? OutDtype::kCastable : policy.dtype, result.dtype(), out.dtype());
+  const OutShape shape = policy.shape;
+  if (shape == OutShape::kKept && result.dim() == 1 && result.numel() == 0) return;
+  const bool counted = shape == OutShape::kCount || shape == OutShape::kCountWarned;
+  if (counted && out.numel() == result.numel()) {
     op::copy_(out, op::view(result, out.sizes()), false);
     return;
   }
+  if (shape == OutShape::kOneRow && result.dim() == 1 && !out.is_contiguous()) {
+    resize_out(op, out, {1, result.numel()});
+    op::resize_(out, result.sizes(), std::nullopt);
+  }
   if (out.sizes() != result.sizes()) {
-    const bool had_elements = out.numel() > 0;
-    resize_out(op, out, result.sizes(), (policy.quietly && op != "arange") || op == "addbmm");
-    if ((policy.dtype != OutDtype::kCastable || op == "fft_ifft") &&
-        !(op == "ormqr" && had_elements))
+    const bool copied = shape == OutShape::kCopied && out.numel() > 0;
+    resize_out(op, out, result.sizes(), shape == OutShape::kQuiet || shape == OutShape::kCount);
+    if (shape == OutShape::kOrdered || (is_computed_in(policy.dtype) && !copied))
       take_order_of(result, out);
   }
   op::copy_(out, result, false);

@@ -35,12 +35,41 @@ void resize_out(std::string_view op, const Tensor& out, IntSpan sizes, bool quie
 // The in-place form of an operator that has no writing form: `result` copied into `self`, if its
 // dtype may become self's.
 Tensor write_inplace(std::string_view op, const Tensor& self, const Tensor& result);
-// The dtype that out= may have, as the table says it (`out_dtype`).
-enum class OutDtype : uint8_t { kSame, kCastable, kAny };
+// The dtypes that out= may have (the table's `out_dtype`), by which PyTorch's operators differ,
+// also in the class of the exception where it has another one: a RuntimeError unless this says
+// otherwise.
+enum class OutDtype : uint8_t {
+  kSame,       // the result's
+  kScanned,    // the same, refused in other words
+  kDrawn,      // any floating one of a floating result; NotImplementedError of integers
+  kArgument,   // the same, which it gives where the argument `dtype` is not given
+  kGiven,      // as kArgument, which may be called `out_dtype`; ValueError
+  kAny,        // any: the result is converted
+  kAnyReal,    // any that is not complex; NotImplementedError
+  kCastable,   // one that the result's can be cast to
+  kReal,       // as kCastable, but real results do not become complex
+  kNumber,     // as kCastable where the last argument is a number or 0-d, else as kSame
+  kTruth,      // bool or uint8
+  kJoined,     // as kCastable; TypeError
+  kSummed,     // as kReal, and any of integers: computed in it, NotImplementedError
+  kDeviation,  // as kReal, NotImplementedError of complex; as kCastable where the result is 0-d
+};
+// What happens to an out= of another shape (the table's `out_shape`). Where nothing is cast to its
+// dtype, it is laid out as the result, else row-major.
+enum class OutShape : uint8_t {
+  kWarned,       // it is resized, with a warning if it has elements
+  kQuiet,        // without a warning, as of factories
+  kCount,        // one with as many elements is filled in row-major order, others as kQuiet
+  kCountWarned,  // ... others as kWarned
+  kKept,         // as kWarned, but left alone by a vector without elements, which says nothing
+  kOneRow,       // as kWarned; one with gaps becomes a matrix of one row on the way to a vector
+  kCopied,       // as kWarned; row-major if it has elements
+  kOrdered,      // as kWarned; as the result also where that is cast
+};
 void check_out_dtype(std::string_view op, OutDtype allowed, DType result, DType out);
 struct OutPolicy {
-  bool quietly;  // see resize_out
   OutDtype dtype;
+  OutShape shape;
 };
 // Puts `result` into the out= argument: checks device and dtype, resizes, copies.
 void write_out(std::string_view op, const Tensor& out, const Tensor& result, OutPolicy policy);

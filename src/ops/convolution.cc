@@ -224,7 +224,10 @@ Tensor convolution(const Tensor& input, const Tensor& weight, const Tensor& bias
       make_geometry(weight.dim(), stride, padding, dilation, transposed, output_padding, groups);
   TD_CHECK(input.dtype() == weight.dtype(), "expected scalar type {} but found {}",
            scalar_type_name(input.dtype()), scalar_type_name(weight.dtype()));
-  TD_CHECK(!bias.defined() || bias.dtype() == input.dtype(),
+  // PyTorch adds the bias of a transposed convolution in one or two dimensions at the end.
+  const bool added = transposed && weight.dim() <= 4;
+  TD_CHECK(!bias.defined() || bias.dtype() == input.dtype() ||
+               (added && can_cast(bias.dtype(), input.dtype())),
            "Input type ({}) and bias type ({}) should be the same",
            rules::cxx_type_name(input.dtype()), rules::cxx_type_name(bias.dtype()));
   const DimVector sizes = result_sizes(input.sizes(), weight.sizes(), g);

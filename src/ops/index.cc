@@ -415,6 +415,8 @@ TensorList clamped(const Tensor& self, TensorSpan indices) {
 
 Tensor _unsafe_masked_index(const Tensor& self, const Tensor& mask, TensorSpan indices,
                             const Scalar& fill) {
+  TD_CHECK_AS(ErrorKind::kIndex, !indices.empty(),
+              "_unsafe_masked_index: at least one index must be provided");
   const Tensor hidden = op::logical_not(mask);
   if (self.numel() > 0)
     return op::masked_fill_Scalar(op::index(self, clamped(self, indices)), hidden, fill);
@@ -560,6 +562,8 @@ Tensor repeat_interleave_self_tensor(const Tensor& self, const Tensor& repeats, 
   const Tensor x = dim ? self : op::reshape(self, {-1});
   const int64_t d = dim.value_or(0), n = x.dim() ? x.size(d) : 1;
   TD_CHECK(repeats.dim() <= 1, "repeats must be 0-dim or 1-dim tensor");
+  TD_CHECK_AS(ErrorKind::kIndex, x.dim() > 0,
+              "repeat_interleave: Dimension specified as {} but tensor has no dimensions", d);
   TD_CHECK(repeats.numel() == 1 || repeats.numel() == n,
            "repeats must have the same size as input along dim, but got repeats.size(0) = {} and "
            "input.size({}) = {}",

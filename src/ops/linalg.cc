@@ -54,6 +54,10 @@ bool expands_to(IntSpan from, IntSpan to) {
   return true;
 }
 
+bool all_zero(IntSpan values) {
+  return std::ranges::all_of(values, [](int64_t value) { return value == 0; });
+}
+
 int64_t product(IntSpan values) {
   return std::accumulate(values.begin(), values.end(), int64_t{1}, std::multiplies<>());
 }

@@ -9,6 +9,8 @@ namespace taeda::rules {
 bool expands_to(IntSpan from, IntSpan to);
 // The product of all values, 1 for none.
 int64_t product(IntSpan values);
+// Whether all values are zero.
+bool all_zero(IntSpan values);
 // The complex conjugate; real numbers stay as they are.
 Scalar conj(const Scalar& value);
 // Whether addr's factor `name` suits results of `dtype`; RuntimeError where not.

@@ -35,13 +35,10 @@ struct OperatorRecord {
     kHasOut = 16,           // out= exists
     kOutExactOverlap = 32,  // out= may not overlap an argument in part
     kOutNoOverlap = 64,     // ... or at all
-    kOutQuietly = 128,      // out= is resized without a warning
     kLeaf = 256,            // a composite that makes its result by itself
     kAnyDevices = 512,      // the arguments may lie on different devices
     kElementwise = 1024,    // an element of the result depends on those at its index alone
-    kOutSameDtype = 2048,   // out= has the result's dtype
     kOutGivesDtype = 4096,  // `dtype`, where it is not given, is that of out=
-    kOutAnyDtype = 8192,    // the result is converted to the dtype of out=
     kWhole = 16384,         // a composite that a TorchDispatchMode sees, see is_seen_whole
     kNoHistory = 32768,     // a view without the history and the tangents of its base
   };
@@ -90,6 +87,8 @@ struct OperatorRecord {
   Invoke invoke_definition;
   sparse::Rule* sparse_rule;  // Sparse::kOwn
   uint16_t flags;
+  OutDtype out_dtype;
+  OutShape out_shape;
   Autocast autocast;
   Batch batch;
   Sparse sparse;
@@ -101,11 +100,7 @@ struct OperatorRecord {
   std::string_view overload() const {
     return {text + name_size + (overload_size ? 1 : 0), overload_size};
   }
-  OutPolicy out_policy() const {
-    return {has(kOutQuietly), has(kOutSameDtype)  ? OutDtype::kSame
-                              : has(kOutAnyDtype) ? OutDtype::kAny
-                                                  : OutDtype::kCastable};
-  }
+  OutPolicy out_policy() const { return {out_dtype, out_shape}; }
   // One of the operator's forms. Made on first use.
   const Operator& form(Operator::Form form) const;
 };

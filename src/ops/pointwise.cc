@@ -146,10 +146,9 @@ bool run_directly(DenseFn fn, DType compute, DType result, const Tensor& into,
 
 // Whether the result is row-major whatever the inputs' layouts are.
 bool is_row_major(const Info& info, Span<const Tensor* const> inputs) {
-  const Tensor& first = *inputs[0];
-  const bool number =
-      first.impl()->wrapped_number || (info.promote == Promote::kReal && first.is_complex());
-  return info.layout == Layout::kRowMajor || (info.layout == Layout::kRowMajorOfNumber && number);
+  return info.layout == Layout::kRowMajor ||
+         (info.layout == Layout::kRowMajorOfNumber && inputs[0]->impl()->wrapped_number) ||
+         (info.layout == Layout::kRowMajorOfComplex && inputs[0]->is_complex());
 }
 
 // Strides of a fresh result for inputs that are promoted to `common`.
@@ -179,13 +178,14 @@ Tensor allocate_result(const Info& info, IntSpan sizes, DType common, DType dtyp
                    : empty_strided_tensor(sizes, strides, dtype, device);
 }
 
-// masked_fill_ writes one value, also into elements that share memory: PyTorch warns of it only.
+// What writes one value in place may do so into elements that share memory: PyTorch only warns.
 bool may_overlap_itself(const Info& info, const Tensor& into, Span<const Tensor* const> inputs) {
-  if (info.name != "masked_fill" || !into.is_same(*inputs[0])) return false;
+  if (info.self_overlap == SelfOverlap::kRefused || !into.is_same(*inputs[0])) return false;
   if (internal_overlap(into.sizes(), into.strides()) != Overlap::kYes) return false;
   warn(
-      "Use of masked_fill_ on expanded tensors, of which several elements are one place in memory, "
-      "is deprecated: clone() the tensor before. This is also so for x[mask] = value.");
+      format("Use of {}_ on expanded tensors, of which several elements are one place in memory, "
+             "is deprecated: clone() the tensor before. This is also so for x[mask] = value.",
+             info.name));
   return true;
 }
 
@@ -201,14 +201,15 @@ void check_overlap(const Info& info, const Tensor& into, Span<const Tensor* cons
   contract::fail_types(info.name, got);
 }
 
-// Whether out= may have another dtype though the operator asks for the result's: a magnitude goes
-// into any real dtype and into that of the complex numbers, lerp by a number into any.
-bool may_be_cast(const Info& info, const Tensor& into, Span<const Tensor* const> inputs,
-                 DType result) {
+// The dtypes that out= may have: where it is to be the result's, a magnitude yet goes into any real
+// dtype and into that of the complex numbers.
+OutDtype allowed_into(const Info& info, const Tensor& into, Span<const Tensor* const> inputs,
+                      DType result) {
   const DType in = inputs[0]->dtype();
   const bool is_magnitude = is_complex(in) && !is_complex(result);
-  return (is_magnitude && (!is_complex(into.dtype()) || into.dtype() == in)) ||
-         (info.name == "lerp" && inputs.back()->dim() == 0);
+  if (is_magnitude && (!is_complex(into.dtype()) || into.dtype() == in)) return OutDtype::kCastable;
+  if (info.out_dtype != OutDtype::kNumber) return info.out_dtype;
+  return inputs.back()->dim() == 0 ? OutDtype::kCastable : OutDtype::kSame;
 }
 
 void check_into(const Info& info, const Tensor& into, Span<const Tensor* const> inputs,
@@ -216,12 +217,14 @@ void check_into(const Info& info, const Tensor& into, Span<const Tensor* const> 
   if (into.device() != device) [[unlikely]]
     contract::fail_device(info.name, "out", device, into.device());
   const bool in_place = into.is_same(*inputs[0]);
-  const bool same = info.same_out && !in_place && !may_be_cast(info, into, inputs, result);
-  TD_CHECK(!in_place || !info.same_out || !is_complex(into.dtype()) || is_complex(result),
+  const bool castable = info.out_dtype == OutDtype::kCastable;
+  TD_CHECK(!in_place || castable || !is_complex(into.dtype()) || is_complex(result),
            "In-place {} is not supported for complex tensors.", info.name);
   // Before out= is resized: what counts is the layout that the caller gave.
   check_overlap(info, into, inputs);
-  check_out_dtype(info.name, same ? OutDtype::kSame : OutDtype::kCastable, result, into.dtype());
+  const OutDtype allowed =
+      in_place ? OutDtype::kCastable : allowed_into(info, into, inputs, result);
+  check_out_dtype(info.name, allowed, result, into.dtype());
   if (in_place) {
     TD_CHECK(into.sizes() == sizes, "{}: output with shape {} doesn't match the broadcast shape {}",
              info.name, into.sizes(), sizes);

@@ -31,11 +31,8 @@ constexpr BaseType kBaseTypes[] = {
 
 // Types of the operator table (ops/), and what each is in PyTorch.
 constexpr std::pair<std::string_view, std::string_view> kTableTypes[] = {
-    {"dim", "int"},
-    {"dims", "int"},
-    {"dtype", "ScalarType"},
-    {"device", "Device"},
-    {"memory_format", "MemoryFormat"},
+    {"dim", "int"},          {"dims", "int"},      {"word", "str"},
+    {"dtype", "ScalarType"}, {"device", "Device"}, {"memory_format", "MemoryFormat"},
 };
 constexpr std::string_view kTableOptions =
     "options(*, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "

@@ -132,6 +132,11 @@ Tensor segment_reduce(const Tensor& data, std::string_view reduce, const Tensor&
       "{} and {}",
       data.sizes(), given.sizes());
 
+  TD_CHECK_AS(ErrorKind::kNotImplemented,
+              given.dtype() == DType::kInt64 || given.dtype() == DType::kInt32,
+              "segment_reduce() not implemented for lengths or offsets of {}",
+              scalar_type_name(given.dtype()));
+
   const int64_t size = data.size(axis);
   const Tensor bounds = offsets.defined() ? offsets : bounds_of(lengths, size, unsafe);
   const int64_t count = bounds.size(-1) - 1;

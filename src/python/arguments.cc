@@ -188,6 +188,7 @@ const char* kind_text(const Param& param) {
     case Kind::kBool:
       return "bool";
     case Kind::kStr:
+    case Kind::kWord:
       return "str";
     case Kind::kDType:
       return "torch.dtype";
@@ -209,6 +210,7 @@ const char* kind_text(const Param& param) {
 bool accepts_option(Kind kind, PyObject* value) {
   switch (kind) {
     case Kind::kStr:
+    case Kind::kWord:
       return PyUnicode_Check(value);
     case Kind::kDType:
       return can_be_dtype(value);
@@ -233,20 +235,15 @@ std::string_view shown_name(const Function& function, const Param& param) {
 }
 
 // The other names of a parameter: NumPy's, and PyTorch's own where its Python functions rename one.
-bool is_alias(const Function& function, std::string_view name, PyObject* keyword) {
+bool is_alias(const Param& param, std::string_view name, PyObject* keyword) {
   const auto is = [keyword](const char* text) {
     return PyUnicode_CompareWithASCIIString(keyword, text) == 0;
   };
+  if (!param.second_name().empty() && is(std::string(param.second_name()).c_str())) return true;
   if (name == "dim") return is("axis");
   if (name == "keepdim") return is("keepdims");
-  if (name == "input") {
-    return is("x") || is("a") || is("x1") ||
-           (is("tensor") && std::strcmp(function.name, "split") == 0) ||
-           (is("self") && std::strcmp(function.name, "pow") == 0);
-  }
-  if (name == "other") return is("x2") || (is("tensor") && std::strcmp(function.name, "to") == 0);
-  if (name == "split_size") return is("split_size_or_sections");
-  return false;
+  if (name == "input") return is("x") || is("a") || is("x1");
+  return name == "other" && is("x2");
 }
 
 }  // namespace
@@ -413,7 +410,7 @@ int find_keyword(const Function& function, const Signature& signature, PyObject*
   for (int i = first; i < count; i++) {
     const std::string name(shown_name(function, signature.params[i]));
     if (PyUnicode_CompareWithASCIIString(keyword, name.c_str()) == 0 ||
-        is_alias(function, name, keyword))
+        is_alias(signature.params[i], name, keyword))
       return i;
   }
   return -1;
@@ -468,9 +465,10 @@ std::string unknown_keywords_text(const Function& function, PyObject* names) {
 }
 
 // Whether a parameter without a value makes the call fail: it has no default, or none beside out=,
-// the last parameter.
+// the last parameter, or beside the next one.
 bool is_missing(const Signature& signature, PyObject* const* values, const Param& param) {
-  return param.required() || (param.flags & Param::kWithOut && values[signature.count - 1]);
+  return param.required() || (param.flags & Param::kWithOut && values[signature.count - 1]) ||
+         (param.flags & Param::kWithNext && values[&param - signature.params + 1]);
 }
 
 // `unexpected`: a keyword that the function lacks, or null; the missing argument may have been
@@ -507,9 +505,9 @@ bool is_missing(const Signature& signature, PyObject* const* values, const Param
                    static_cast<int64_t>(j), index, type_name(item));
     }
   }
-  if (param.name() == "reduction" && param.kind == Kind::kStr)  // PyTorch looks it up in Python
-    raise_python(PyExc_ValueError, "{} is not a valid value for reduction",
-                 utf8(PyRef::check(PyObject_Str(value)).get()));
+  if (param.kind == Kind::kWord)
+    raise_python(PyExc_ValueError, "{} is not a valid value for {}",
+                 utf8(PyRef::check(PyObject_Str(value)).get()), param.name());
   const std::string position = by_position ? taeda::format(" (position {})", index + 1) : "";
   const std::string text =
       taeda::format("{}(): argument '{}'{} must be {}, not {}", function.name,

@@ -48,6 +48,7 @@ enum class Kind : uint8_t {
   kFloats,
   kBool,
   kStr,
+  kWord,  // a string, as which PyTorch looks it up in Python: ValueError of anything else
   kDType,
   kDevice,
   kMemoryFormat,
@@ -60,10 +61,12 @@ struct Param {
   enum Flags : uint8_t {
     kNone = 1,  // None is accepted: the "?" of the schema
     kKeywordOnly = 2,
-    kOptional = 4,  // it has a default; set from the text
-    kWithOut = 8,   // which does not stand for it where out= is given
+    kOptional = 4,   // it has a default; set from the text
+    kWithOut = 8,    // which does not stand for it where out= is given
+    kWithNext = 16,  // ... where the parameter behind it is given
   };
-  const char* text;              // "dim", or "dim=None" with its default as messages show it
+  // "dim", or "dim=None" with its default as messages show it; "self/tensor" has a second name.
+  const char* text;
   PyObject* interned = nullptr;  // the name, filled on first use
   Kind kind;
   uint8_t flags;
@@ -73,15 +76,20 @@ struct Param {
   constexpr Param(const char* text, Kind kind, int flags = 0, int repeat = 0)
       : text(text),
         kind(kind),
-        flags(static_cast<uint8_t>(flags | (text[split(text)] == '=' ? kOptional : 0))),
+        flags(static_cast<uint8_t>(flags | (has_default(text) ? kOptional : 0))),
         repeat(static_cast<uint8_t>(repeat)) {}
   constexpr bool required() const { return !(flags & kOptional); }
-  std::string_view name() const { return {text, split(text)}; }
-  std::string_view default_text() const { return text + split(text) + 1; }  // unless required
+  std::string_view name() const { return head().substr(0, head().find('/')); }
+  std::string_view second_name() const {
+    return head().substr(std::min(name().size() + 1, head().size()));
+  }
+  std::string_view default_text() const { return text + head().size() + 1; }  // unless required
 
  private:
-  static constexpr size_t split(std::string_view text) {
-    return std::min(text.find('='), text.size());
+  static constexpr bool has_default(std::string_view text) { return text.find('=') != text.npos; }
+  std::string_view head() const {
+    const std::string_view whole(text);
+    return whole.substr(0, whole.find('='));
   }
 };
 

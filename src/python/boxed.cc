@@ -22,6 +22,14 @@ bool each(PyObject* sequence, const Convert& convert) {
   return true;
 }
 
+// Whether an object is an integer of 64 bits.
+bool is_int(PyObject* object) {
+  if (!can_be_int(object)) return PyBool_Check(object);
+  int overflow = 0;
+  if (PyLong_Check(object)) PyLong_AsLongLongAndOverflow(object, &overflow);
+  return overflow == 0;
+}
+
 // The elements as numbers, where all of them are some.
 template <class List, class Fits, class Convert>
 std::optional<Value> numbers(PyObject* sequence, const Fits& fits, const Convert& convert) {
@@ -59,8 +67,7 @@ std::optional<Value> list_value(PyObject* object, const SchemaType& type) {
       return all ? std::optional<Value>(std::move(tensors)) : std::nullopt;
     }
     case ValueType::kInt:
-      return numbers<Value::Ints>(
-          object, [](PyObject* item) { return can_be_int(item) || PyBool_Check(item); }, to_int);
+      return numbers<Value::Ints>(object, is_int, to_int);
     case ValueType::kFloat:
       return numbers<Value::Floats>(object, can_be_float, to_float);
     case ValueType::kBool:
@@ -155,8 +162,7 @@ std::optional<Value> to_value(PyObject* object, const SchemaType& type) {
     case ValueType::kScalar:
       return maybe(can_be_scalar(object), [&] { return number_value(object); });
     case ValueType::kInt:
-      return maybe(can_be_int(object) || PyBool_Check(object),
-                   [&] { return Value(to_int(object)); });
+      return maybe(is_int(object), [&] { return Value(to_int(object)); });
     case ValueType::kFloat:
       return maybe(can_be_float(object), [&] { return Value(to_float(object)); });
     case ValueType::kBool:

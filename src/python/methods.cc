@@ -367,7 +367,7 @@ constinit Param to_params_device[] = {{"self", Kind::kTensor},
                                       kCommon[1],
                                       kCommon[2]};
 constinit Param to_params_other[] = {
-    {"self", Kind::kTensor}, {"other", Kind::kTensor}, kCommon[0], kCommon[1], kCommon[2]};
+    {"self", Kind::kTensor}, {"other/tensor", Kind::kTensor}, kCommon[0], kCommon[1], kCommon[2]};
 const Signature to_signatures[] = {{to_params_dtype}, {to_params_device}, {to_params_other}};
 const Function to_function = {"to", "Tensor.to", to_signatures, 3, true};
 

@@ -242,6 +242,16 @@ def test_adjoints_of_volumes_with_padded_results(options):
     assert results[0] == results[1]
 
 
+def test_a_resized_out_of_reflections_is_row_major():
+    results = []
+    for lib, a in zip((taeda, torch), pair(3, 3), strict=True):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            out = lib.zeros(1, dtype=a.dtype)
+            results.append(lib.ormqr(*lib.geqrf(a), a, out=out).stride())
+    assert tuple(results[0]) == tuple(results[1]) == (3, 1)
+
+
 def test_pieces_of_segments_can_be_viewed():
     lengths = taeda.tensor([[1, 2], [0, 3]])
     reduced = taeda.segment_reduce(taeda.ones(2, 3), "sum", lengths=lengths, axis=1)

@@ -217,3 +217,130 @@ TYPES = {
 @pytest.mark.parametrize("name", TYPES)
 def test_functions_in_python_refuse_by_the_same_class(name):
     agree(TYPES[name])
+
+
+# --- dtypes and values that kernels refuse ---
+
+
+def scaled(lib, scale=1.0, **options):
+    x = lib.ones(16, 16).to(lib.float8_e4m3fn)
+    scale = lib.tensor(scale) if isinstance(scale, float) else scale
+    return lib._scaled_mm(x, x, scale, lib.tensor(1.0), out_dtype=lib.float32, **options)
+
+
+def scaled_by_lists(lib, scales=None, recipe=(0,), swizzle=(0,), **options):
+    x, one = lib.ones(16, 16).to(lib.float8_e4m3fn), [lib.tensor(1.0)]
+    scales = one if scales is None else scales
+    given = (scales, recipe, swizzle, one, (0,), (0,), None, lib.float32)
+    return lib._scaled_mm_v2(x, x, *given, **options)
+
+
+def batch_norm(lib, mean, var):
+    return lib.native_batch_norm(lib.ones(2, 3), None, None, mean, var, True, 0.1, 1e-5)
+
+
+def chunked(lib, F, x, w, target):
+    options = lib.nn.LinearCrossEntropyOptions()
+    return F.linear_cross_entropy(x, w, target, options=options)
+
+
+def ctc(lib, F, log_probs=None, lengths=(4,), **options):
+    log_probs = lib.zeros(4, 1, 3) if log_probs is None else log_probs
+    return F.ctc_loss(log_probs, lib.tensor([[1, 2]]), lengths, (2,), **options)
+
+
+KERNELS = {
+    "erfcx": lambda lib, F: lib.special.erfcx(lib.ones(2, dtype=lib.float16)),
+    "ndtri": lambda lib, F: lib.special.ndtri(lib.ones(2, dtype=lib.bfloat16)),
+    "log_ndtr": lambda lib, F: lib.special.log_ndtr(lib.ones(2, dtype=lib.float16)),
+    "pdist": lambda lib, F: F.pdist(lib.ones(2, 2, dtype=lib.float16)),
+    "cdist": lambda lib, F: lib.cdist(*[lib.ones(2, 2, dtype=lib.float16)] * 2),
+    "cdist dtypes": lambda lib, F: lib.cdist(lib.ones(2, 2), lib.ones(2, 2, dtype=lib.float64)),
+    "cdist integers": lambda lib, F: lib.cdist(lib.ones(2, 2), lib.ones(2, 2, dtype=lib.int64)),
+    "cdist mode": lambda lib, F: lib.cdist(lib.ones(2, 2), lib.ones(2, 2), compute_mode=3),
+    "cdist word": lambda lib, F: lib.cdist(lib.ones(2, 2), lib.ones(2, 2), compute_mode="a"),
+    "avg_pool3d": lambda lib, F: F.avg_pool3d(lib.ones(1, 2, 2, 2, dtype=lib.float16), 2),
+    "dist": lambda lib, F: lib.dist(lib.tensor([1]), lib.tensor([2])),
+    "rrelu": lambda lib, F: F.rrelu(lib.ones(3, dtype=lib.float16), training=True),
+    "solve_triangular": lambda lib, F: lib.linalg.solve_triangular(
+        lib.ones(2, 2, dtype=lib.float16), lib.ones(2, 2), upper=True
+    ),
+    "lengths": lambda lib, F: lib.segment_reduce(lib.ones(2), "sum", lengths=lib.ones(2)),
+    "offsets": lambda lib, F: lib.segment_reduce(lib.ones(2), "sum", offsets=lib.ones(2) > 0),
+    "repeats": lambda lib, F: lib.repeat_interleave(lib.ones(2, 1)),
+    "repeats of a number": lambda lib, F: lib.ones(()).repeat_interleave(lib.tensor([1, 2]), dim=0),
+    "searchsorted": lambda lib, F: lib.searchsorted(*[lib.ones(2, dtype=lib.complex64)] * 2),
+    "sum": lambda lib, F: lib.sum(lib.ones(2), keepdim=True),
+    "mean": lambda lib, F: lib.ones(2).mean(keepdim=True),
+    "prod": lambda lib, F: lib.prod(lib.ones(2), keepdim=True),
+    "nll_loss": lambda lib, F: F.nll_loss(lib.ones(7, 5), lib.tensor([0, 1]), lib.ones(3)),
+    "soft_margin_loss": lambda lib, F: F.soft_margin_loss(lib.ones(2) > 0, lib.ones(2)),
+    "soft_margin_loss integers": lambda lib, F: F.soft_margin_loss(lib.tensor([1]), lib.ones(1)),
+    "soft_margin_loss sizes": lambda lib, F: F.soft_margin_loss(lib.ones(2, 1), lib.ones(2, 3)),
+    "multilabel": lambda lib, F: F.multilabel_soft_margin_loss(lib.ones(1, 2) > 0, lib.ones(1, 2)),
+    "no index": lambda lib, F: lib._unsafe_masked_index(lib.ones(2), lib.ones(2) > 0, [], 0),
+    "one statistic": lambda lib, F: batch_norm(lib, lib.zeros(3), None),
+    "statistics": lambda lib, F: batch_norm(lib, lib.zeros(3).double(), lib.ones(3).double()),
+    "scales": lambda lib, F: scaled(lib, lib.ones(3)),
+    "scales of float64": lambda lib, F: scaled(lib, lib.tensor(1.0, dtype=lib.float64)),
+    "out of products": lambda lib, F: scaled(lib, out=lib.empty(0, dtype=lib.int32)),
+    "lists of scales": lambda lib, F: scaled_by_lists(lib, []),
+    "recipe": lambda lib, F: scaled_by_lists(lib, recipe="a"),
+    "unknown recipe": lambda lib, F: scaled_by_lists(lib, recipe=(7,)),
+    "swizzle": lambda lib, F: scaled_by_lists(lib, swizzle=(1,)),
+    "contraction": lambda lib, F: scaled_by_lists(lib, contraction_dim=(1,)),
+    "chunked dtypes": lambda lib, F: chunked(
+        lib, F, lib.ones(2, 2), lib.ones(2, 2).double(), lib.tensor([0, 1])
+    ),
+    "chunked integers": lambda lib, F: chunked(
+        lib, F, *[lib.ones(2, 2, dtype=lib.int64)] * 2, lib.tensor([0, 1])
+    ),
+    "ctc of integers": lambda lib, F: ctc(lib, F, lib.zeros(4, 1, 3, dtype=lib.int64)),
+    "ctc of a number": lambda lib, F: ctc(lib, F, lib.zeros(())),
+    "ctc lengths": lambda lib, F: ctc(lib, F, lengths=[1.5]),
+    "ctc long": lambda lib, F: ctc(lib, F, lengths=[1 << 63]),
+    "ctc infinity": lambda lib, F: ctc(lib, F, zero_infinity="a"),
+    "to_sparse": lambda lib, F: lib.ones(2, 2).to_sparse(1 << 63),
+    "dimension of aten": lambda lib, F: lib.ops.aten._safe_softmax(lib.ones(2), 1 << 63),
+}
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_dtypes_and_values_without_kernels_are_refused_by_the_same_class(name):
+    agree(KERNELS[name])
+
+
+B = [[1.0, 2.0], [3.0, 5.0]]
+TAKEN = {
+    "solve_triangular": lambda lib, F: lib.linalg.solve_triangular(
+        lib.tensor([[2.0, 1.0], [0.0, 4.0]]), lib.tensor(B, dtype=lib.float64), upper=True
+    ),
+    "dist": lambda lib, F: lib.dist(lib.tensor([1, 5]), lib.tensor([2.5, 1.0])),
+    "cholesky": lambda lib, F: lib.cholesky(lib.ones(0, 3)),
+    "searchsorted": lambda lib, F: lib.searchsorted(lib.ones(2), lib.ones(0, dtype=lib.complex64)),
+    "masked by numbers": lambda lib, F: lib._unsafe_masked_index(
+        lib.tensor(B), lib.tensor([2, 0]), [lib.tensor([0, 1])], 0
+    ),
+    "bias": lambda lib, F: F.conv_transpose1d(
+        lib.tensor([B]), lib.ones(2, 2, 1), lib.tensor([1, 2])
+    ),
+    "soft_margin_loss": lambda lib, F: F.soft_margin_loss(
+        lib.tensor([0.5, 2.0], dtype=lib.float64) + 1j, lib.tensor([1.0, -1.0])
+    ),
+    "multilabel": lambda lib, F: F.multilabel_soft_margin_loss(lib.tensor(B), 2),
+    "complex target": lambda lib, F: F.binary_cross_entropy_with_logits(
+        lib.tensor(B), lib.tensor(B) + 1j, lib.tensor([1.0, 2.0])
+    ),
+    "out of products": lambda lib, F: scaled(lib, 3.0, out=lib.empty(32, 16).t()[:, ::2]),
+    "lists of scales": lambda lib, F: scaled_by_lists(lib, [lib.tensor(3.0)]),
+    "sum": lambda lib, F: lib.sum(lib.tensor(B), None, True),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", TAKEN)
+def test_arguments_that_pytorch_converts_give_its_results(name):
+    ours, theirs = (TAKEN[name](lib, lib.nn.functional) for lib in (taeda, torch))
+    assert str(ours.dtype) == str(theirs.dtype)
+    assert ours.stride() == theirs.stride()
+    torch.testing.assert_close(torch.tensor(ours.tolist()), torch.tensor(theirs.tolist()))

@@ -255,59 +255,6 @@ def _at_coordinates(y: Tensor, h: Tensor, edge_order: int) -> list[Tensor]:
     return [first, inner, last]
 
 
-def _scaled_mm(
-    self: Tensor,
-    mat2: Tensor,
-    scale_a: Tensor,
-    scale_b: Tensor,
-    bias: Tensor | None = None,
-    scale_result: Tensor | None = None,
-    out_dtype: taeda.dtype | None = None,
-    use_fast_accum: bool = False,
-) -> Tensor:
-    """The product of float8 matrices, each times its scale: one number, or one a row or column.
-
-    Computed in float32; the result has the first matrix' dtype unless another is given.
-    """
-    require_tensors("_scaled_mm", input=self, mat2=mat2, scale_a=scale_a, scale_b=scale_b)
-    for name, matrix in (("mat1", self), ("mat2", mat2)):
-        if matrix.dim() != 2:
-            raise RuntimeError(f"{name} must be a matrix, got {matrix.dim()} dimensions")
-        if not str(matrix.dtype).startswith("torch.float8"):
-            raise RuntimeError(f"Expected {name} to be Float8 matrix got {matrix.dtype}")
-    product = (self.float() * scale_a) @ (mat2.float() * scale_b)
-    if bias is not None:
-        product = product + bias.float()
-    if scale_result is not None:
-        product = product * scale_result
-    return product.to(self.dtype if out_dtype is None else out_dtype)
-
-
-def _scaled_mm_v2(
-    self: Tensor,
-    mat2: Tensor,
-    scale_a: list[Tensor],
-    recipe_a: list[Any],
-    swizzle_a: list[Any],
-    scale_b: list[Tensor],
-    recipe_b: list[Any],
-    swizzle_b: list[Any],
-    bias: Tensor | None = None,
-    out_dtype: taeda.dtype | None = None,
-    contraction_dim: Sequence[int] = (),
-    use_fast_accum: bool = False,
-) -> Tensor:
-    """The same by lists of scales and of what they are of: 0 a matrix, 1 a row or column."""
-    for name, recipes in (("recipe_a", recipe_a), ("recipe_b", recipe_b)):
-        numbers = [int(getattr(recipe, "value", recipe)) for recipe in recipes]
-        if numbers not in ([0], [1]):
-            raise NotImplementedError(
-                f"_scaled_mm_v2: expected scales of matrices (0) or of rows and columns (1), got "
-                f"{name}={numbers}"
-            )
-    return _scaled_mm(self, mat2, scale_a[0], scale_b[0], bias, None, out_dtype, use_fast_accum)
-
-
 def _has_compatible_shallow_copy_type(input: Tensor, from_: Tensor) -> bool:
     """Whether a tensor can take the metadata of another in place, as ``x.data = y`` does: both are
     of one layout and kind of device."""

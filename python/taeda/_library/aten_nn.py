@@ -68,7 +68,7 @@ def _native_dropout(x: Tensor, p: float, train: bool | None) -> tuple[Tensor, Te
 def _dropout_gradient(gy: Tensor, mask: Tensor, scale: float) -> Tensor:
     """In one operator where the arguments are those of native_dropout's backward."""
     usual = mask.dtype == taeda.bool and gy.shape == mask.shape
-    usual = usual and (gy.is_floating_point() or gy.is_complex())
+    usual = usual and gy.is_floating_point()
     return ours._dropout_backward(gy, mask, scale) if usual else gy * mask * scale
 
 

@@ -73,23 +73,6 @@ def _grouped_mm(self: Tensor, mat2: Tensor, *rest: Any, **options: Any) -> Tenso
     return taeda._grouped_mm(self, mat2, *rest, **options)
 
 
-@define(
-    "_scaled_mm(Tensor self, Tensor mat2, Tensor scale_a, Tensor scale_b, Tensor? bias=None, "
-    "Tensor? scale_result=None, ScalarType? out_dtype=None, bool use_fast_accum=False) -> Tensor"
-)
-def _scaled_mm(self: Tensor, mat2: Tensor, *rest: Any, **options: Any) -> Tensor:
-    return taeda._scaled_mm(self, mat2, *rest, **options)
-
-
-@define(
-    "_scaled_mm_v2(Tensor self, Tensor mat2, Tensor[] scale_a, int[] recipe_a, int[] swizzle_a, "
-    "Tensor[] scale_b, int[] recipe_b, int[] swizzle_b, Tensor? bias, ScalarType? out_dtype, "
-    "int[] contraction_dim=[], bool use_fast_accum=False) -> Tensor"
-)
-def _scaled_mm_v2(self: Tensor, mat2: Tensor, *rest: Any, **options: Any) -> Tensor:
-    return taeda._scaled_mm_v2(self, mat2, *rest, **options)
-
-
 @define("_weight_norm(Tensor v, Tensor g, int dim=0) -> Tensor")
 def _weight_norm(v: Tensor, g: Tensor, dim: int = 0) -> Tensor:
     return taeda._weight_norm(v, g, dim)

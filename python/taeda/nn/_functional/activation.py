@@ -317,7 +317,7 @@ def rrelu(
     """
     require_tensors("rrelu", input=input)
     require_bool("rrelu", "training", training)
-    if training and not input.is_floating_point():
+    if training and (not input.is_floating_point() or input.dtype == taeda.float16):
         raise NotImplementedError(f'"rrelu" not implemented for {input.dtype}')
     if lower > upper:
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")

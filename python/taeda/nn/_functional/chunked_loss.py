@@ -81,6 +81,8 @@ class LinearCrossEntropyOptions:
         chosen = self.acc_dtype
         if chosen is None:
             chosen = taeda.float32 if self.acc_policy == "auto" and dtype in _HALF else dtype
+        if chosen not in _FLOATS:
+            raise ValueError(f"acc_dtype must be None or one of {_FLOATS}, got {chosen}")
         if chosen != dtype and not (dtype in _HALF and chosen == taeda.float32):
             raise RuntimeError(
                 "linear_cross_entropy supports float32 acc_dtype with float16/bfloat16 inputs, but "
@@ -200,10 +202,20 @@ def chunked(
     options: LinearCrossEntropyOptions,
 ) -> Tensor:
     """The chunked loss of indices (N,) or ()."""
+    dtype = options.dtype_of_sums(x.dtype)
+    if w.dtype not in (x.dtype, dtype):
+        raise RuntimeError(
+            f"linear_cross_entropy: expected linear_weight of dtype {x.dtype}, as the input, got "
+            f"{w.dtype}"
+        )
+    if target.shape != x.shape[:-1]:
+        raise RuntimeError(
+            f"linear_cross_entropy: expected a target of shape {tuple(x.shape[:-1])} for input of "
+            f"shape {tuple(x.shape)}, got {tuple(target.shape)}"
+        )
     one_row = x.dim() == 1
     if one_row:
         x, target = x[None], target[None]
-    dtype = options.dtype_of_sums(x.dtype)
     size = options.rows_of_chunk(len(x), x.shape[1], len(w), x.dtype)
     kept = target != ignored
     target = target.where(kept, 0)

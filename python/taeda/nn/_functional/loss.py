@@ -10,7 +10,7 @@ from typing import Any
 
 import taeda
 from taeda import _C, Tensor
-from taeda._arguments import require_tensors
+from taeda._arguments import require_bool, require_tensors
 from taeda.nn._reduction import get_enum, legacy_get_string
 
 from .raw import raw
@@ -265,6 +265,16 @@ def _check_ctc(
         )
 
 
+def _require_lengths(name: str, lengths: Any) -> None:
+    """TypeError for a list with elements that are no integers of 64 bits."""
+    for length in lengths if isinstance(lengths, (list, tuple)) else ():
+        is_int = hasattr(length, "__index__") or hasattr(length, "__torch_function__")
+        if not is_int or (isinstance(length, int) and not -(1 << 63) <= length < 1 << 63):
+            raise TypeError(
+                f"ctc_loss(): argument '{name}' must be a tuple of ints, but got {length!r} in it"
+            )
+
+
 def _ctc_of_each(
     log_probs: Tensor, labels: Tensor, inputs: Tensor, lengths: Tensor, blank: int
 ) -> Tensor:
@@ -320,6 +330,17 @@ def ctc_loss(
     """
     get_enum(reduction)
     require_tensors("ctc_loss", log_probs=log_probs, targets=targets)
+    require_bool("ctc_loss", "zero_infinity", zero_infinity)
+    for name, given in (("input_lengths", input_lengths), ("target_lengths", target_lengths)):
+        _require_lengths(name, given)
+    if log_probs.dim() == 0 or targets.dim() == 0:
+        kind = RuntimeError if log_probs.dim() else IndexError
+        raise kind(
+            f"ctc_loss: expected log_probs of 2 or 3 dimensions and targets of 1 or 2, got "
+            f"{log_probs.dim()} and {targets.dim()}"
+        )
+    if log_probs.dtype not in (taeda.float32, taeda.float64):
+        raise NotImplementedError(f'"ctc_loss" not implemented for {log_probs.dtype}')
     single = log_probs.dim() == 2
     if single:
         log_probs = log_probs.unsqueeze(1)
