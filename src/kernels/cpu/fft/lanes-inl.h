@@ -149,13 +149,11 @@ class LanesRun {
     const int64_t results = w_.columns->n;
     const T* const z = z_;
     const Vec<T> by(scale);
-    for (int64_t k = 0; k < rows; k += kPairs) {
-      const int64_t first = std::min(k, rows - kPairs);
+    const auto some = [&](int64_t first, const auto& row_of) HWY_ATTR {
       Vec<T> v[kGroup];
 #pragma GCC unroll 2
       for (int64_t j = 0; j < kPairs; j++) {
-        const int64_t at = first + j;
-        const Value<T> a = get(z + kRow * (at < results ? row[at] : at)).times(by);
+        const Value<T> a = get(z + kRow * row_of(first + j)).times(by);
         v[2 * j] = a.re;
         v[2 * j + 1] = a.im;
       }
@@ -166,7 +164,13 @@ class LanesRun {
                       [&](int64_t block, auto d, auto part) HWY_ATTR {
                         hn::StoreU(part, d, to.p[kGroup * block + t] + 2 * first);
                       });
-    }
+    };
+    int64_t k = 0;
+    for (; k + kPairs <= std::min(rows, results); k += kPairs)
+      some(k, [&](int64_t at) { return row[at]; });
+    for (; k < rows; k += kPairs)
+      some(std::min(k, rows - kPairs),
+           [&](int64_t at) { return at < results ? row[at] : static_cast<int32_t>(at); });
   }
 
   // --- transforms of n real numbers by n / 2 pairs (Press et al., "Numerical Recipes", 12.3) -----
