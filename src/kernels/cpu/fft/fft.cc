@@ -142,8 +142,7 @@ void run_lanes(const Transform<T>& t, FftPlan<T>& plan, const Lines& lines) {
       for (int64_t l = 0, n = 0; l < (work.neighbours ? 1 : count); l += n) {
         const int64_t at = first + l, after = left ? at % rest : 0;
         n = left ? std::min(count - l, rest - after) : work.neighbours ? 1 : lanes;
-        const int64_t line =
-            left ? at / rest * inner + each * lanes + after : row * inner + at;
+        const int64_t line = left ? at / rest * inner + each * lanes + after : row * inner + at;
         lines.each(line, n, [&](int64_t i, int64_t a, int64_t b) {
           work.from[l + i] = in + in_width * a;
           work.to[l + i] = out + out_width * b;

@@ -161,9 +161,8 @@ class LanesRun {
 #pragma GCC unroll 4
       for (int64_t t = 0; t < kGroup; t++)
         for_blocks<0>(typename Vec<T>::Tag(), v[t].raw,
-                      [&](int64_t block, auto d, auto part) HWY_ATTR {
-                        hn::StoreU(part, d, to.p[kGroup * block + t] + 2 * first);
-                      });
+                      [&](int64_t block, auto d, auto part)
+                          HWY_ATTR { hn::StoreU(part, d, to.p[kGroup * block + t] + 2 * first); });
     };
     int64_t k = 0;
     for (; k + kPairs <= std::min(rows, results); k += kPairs)
