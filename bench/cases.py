@@ -10,7 +10,6 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
-import function_cases  # noqa: F401  (adds to kernel_cases)
 import kernel_cases
 import numpy_cases
 import process_cases

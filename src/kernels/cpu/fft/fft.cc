@@ -52,6 +52,18 @@ class Lines {
       b += i * dims_[d].b;
     }
   }
+  // f(i, a, b) with the offsets of line + i, i < n: divides once for lines of the last dimension.
+  template <class F>
+  void each(int64_t line, int64_t n, const F& f) const {
+    const Dim last = dims_.empty() ? Dim{1, 0, 0} : dims_.back();
+    for (int64_t i = 0; i < n;) {
+      int64_t a, b;
+      offsets(line + i, a, b);
+      const int64_t past = dims_.size() > 1 ? (line + i) % last.size : line + i;
+      const int64_t end = std::min(n, i + last.size - past);
+      for (; i < end; i++, a += last.a, b += last.b) f(i, a, b);
+    }
+  }
   // How many lines from this one on lie side by side in the first view, up to a limit.
   int64_t side_by_side(int64_t line, int64_t limit) const {
     if (dims_.empty() || dims_.back().a != 1) return 1;
@@ -110,6 +122,9 @@ void run_lanes(const Transform<T>& t, FftPlan<T>& plan, const Lines& lines) {
   all.scale = t.scale;
   all.from_stride = t.in_width() * t.in_stride();
   all.to_stride = t.out_width() * t.out_stride();
+  const T* const in = t.in_at(0);
+  T* const out = t.out_at(0);
+  const int64_t in_width = t.in_width(), out_width = t.out_width();
   // Groups of as many neighbours as there are lanes; then the lines that are left of all.
   const int64_t inner = lines.neighbours >= lanes ? lines.neighbours : lines.count;
   const int64_t each = inner / lanes, rest = inner % lanes, outer = lines.count / inner;
@@ -120,17 +135,21 @@ void run_lanes(const Transform<T>& t, FftPlan<T>& plan, const Lines& lines) {
     FftLanes<T> work = all;
     for (int64_t group = begin; group < end; group++) {
       const bool left = group >= whole;
-      const int64_t first = left ? (group - whole) * lanes : group % each * lanes;
-      work.count = left ? std::min(lanes, outer * rest - first) : lanes;
+      const int64_t row = outer == 1 || left ? 0 : group / each;
+      const int64_t first = (left ? group - whole : group - row * each) * lanes;
+      const int64_t count = left ? std::min(lanes, outer * rest - first) : lanes;
       work.neighbours = lines.neighbours >= lanes && !left;
-      for (int64_t l = 0; l < (work.neighbours ? 1 : work.count); l++) {
-        const int64_t at = first + l;
-        int64_t a, b;
-        lines.offsets(
-            left ? at / rest * inner + each * lanes + at % rest : group / each * inner + at, a, b);
-        work.from[l] = t.in_at(a);
-        work.to[l] = t.out_at(b);
+      for (int64_t l = 0, n = 0; l < (work.neighbours ? 1 : count); l += n) {
+        const int64_t at = first + l, after = left ? at % rest : 0;
+        n = left ? std::min(count - l, rest - after) : work.neighbours ? 1 : lanes;
+        const int64_t line = left ? at / rest * inner + each * lanes + after : row * inner + at;
+        lines.each(line, n, [&](int64_t i, int64_t a, int64_t b) {
+          work.from[l + i] = in + in_width * a;
+          work.to[l + i] = out + out_width * b;
+        });
       }
+      std::fill(work.from + count, work.from + lanes, work.from[count - 1]);
+      std::fill(work.to + count, work.to + lanes, work.to[count - 1]);
       kernels.run_lanes(work, panel.data());
     }
   });

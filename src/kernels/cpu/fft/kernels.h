@@ -58,8 +58,8 @@ struct FftMatrix {
 
 enum class FftKind : uint8_t { kComplex, kFromReal, kToReal };
 
-// Up to `lanes` transforms of n elements, one a lane. Addresses are those of first elements,
-// strides count numbers of T.
+// `lanes` transforms of n elements, one a lane; where there are fewer, the last one several times.
+// Addresses are those of first elements, strides count numbers of T.
 template <class T>
 struct FftLanes {
   const FftColumns<T>* columns;  // of n elements, or of n / 2 pairs of real ones
@@ -68,11 +68,10 @@ struct FftLanes {
   int64_t n, outputs;
   bool backward;
   T scale;
-  int64_t count;  // of lanes that are taken
   const T* from[kMostLanes];
   T* to[kMostLanes];
   int64_t from_stride, to_stride;
-  bool neighbours;  // all lanes are taken, and follow each other in both memories
+  bool neighbours;  // lanes follow each other in both memories, only the first has its addresses
 };
 
 // The functions of an instruction set; `backward` is the inverse transform, unscaled.

@@ -35,6 +35,7 @@ class LanesRun {
 
  private:
   static constexpr int64_t kLanes = Vec<T>::size(), kRow = 2 * kLanes, kGroup = kBlock<T>;
+  static constexpr int64_t kPairs = kGroup / 2;  // complex numbers of a block; 0 without vectors
 
   template <bool kPlain>
   void run_neighbours() {
@@ -55,13 +56,13 @@ class LanesRun {
   void load_all() {
     const bool real = w_.kind == FftKind::kFromReal;
     const int64_t rows = w_.kind == FftKind::kToReal ? w_.n / 2 + 1 : w_.columns->n;
-    if (w_.count < kLanes) std::fill(z_, z_ + kRow * rows, T(0));
     // Where the real and the imaginary part of element k are.
     const int64_t next = real && paired() ? 2 * w_.from_stride : w_.from_stride;
     const int64_t imaginary = !real ? 1 : paired() ? w_.from_stride : -1;
     if (w_.neighbours) return load_neighbours(rows, next, imaginary);
-    if (next == 2 && imaginary == 1) return load_lines(rows);
-    for (int64_t l = 0; l < w_.count; l++)
+    if constexpr (kPairs > 0)
+      if (next == 2 && imaginary == 1 && rows >= kPairs) return load_lines(rows);
+    for (int64_t l = 0; l < kLanes; l++)
       for (int64_t k = 0; k < rows; k++) {
         const T* p = w_.from[l] + k * next;
         row(k)[l] = *p;
@@ -82,31 +83,31 @@ class LanesRun {
       store(row(k) + kLanes, im);
     }
   }
-  // Lines of complex numbers without gaps, a block's lanes at a time.
+  // Lanes' addresses in registers: what is stored might, for the compiler, be those of `w_`.
+  template <class P>
+  struct Addresses {
+    std::remove_const_t<P> p[kLanes];
+    explicit Addresses(P* from) {
+#pragma GCC unroll 16
+      for (int64_t l = 0; l < kLanes; l++) p[l] = from[l];
+    }
+  };
+  // Lines of complex numbers without gaps: a block of each of kGroup lines, transposed, is the real
+  // and imaginary parts of kPairs rows.
   void load_lines(int64_t rows) {
-    for (int64_t l = 0; l < w_.count; l += kGroup) {
-      const T* from[kGroup];
-      for (int64_t t = 0; t < kGroup; t++) from[t] = w_.from[std::min(l + t, w_.count - 1)];
-      if (rows < kLanes) {
-        for (int64_t k = 0; k < rows; k++)
-          for (int64_t t = 0; t < kGroup; t++) {
-            row(k)[l + t] = from[t][2 * k];
-            row(k)[l + t + kLanes] = from[t][2 * k + 1];
-          }
-        continue;
-      }
-      for (int64_t k = 0; k < rows; k += kLanes) {
-        const int64_t first = std::min(k, rows - kLanes);
-        Vec<T> re[kGroup], im[kGroup];
+    const Addresses<const T* const> from(w_.from);
+    T* const z = z_;
+    for (int64_t k = 0; k < rows; k += kPairs) {
+      const int64_t first = std::min(k, rows - kPairs);
+      Vec<T> v[kGroup];
 #pragma GCC unroll 4
-        for (int64_t t = 0; t < kGroup; t++) {
-          const Value<T> a = load_pairs(from[t] + 2 * first);
-          re[t] = a.re;
-          im[t] = a.im;
-        }
-        store_columns(re, row(first) + l, kRow);
-        store_columns(im, row(first) + l + kLanes, kRow);
-      }
+      for (int64_t t = 0; t < kGroup; t++)
+        v[t] = of_blocks<0>(typename Vec<T>::Tag(), [&](int64_t block, auto d) HWY_ATTR {
+          return hn::LoadU(d, from.p[kGroup * block + t] + 2 * first);
+        });
+      transpose_blocks(v);
+#pragma GCC unroll 2
+      for (int64_t j = 0; j < kPairs; j++) put(z + kRow * (first + j), {v[2 * j], v[2 * j + 1]});
     }
   }
 
@@ -119,10 +120,11 @@ class LanesRun {
     const int64_t next = real && paired() ? 2 * w_.to_stride : w_.to_stride;
     const int64_t imaginary = !real ? 1 : paired() ? w_.to_stride : -1;
     if (w_.neighbours) return store_neighbours(rows, scale, next, imaginary);
-    if (next == 2 && imaginary == 1) return store_lines(rows, scale);
+    if constexpr (kPairs > 0)
+      if (next == 2 && imaginary == 1 && rows >= kPairs) return store_lines(rows, scale);
     for (int64_t k = 0; k < rows; k++) {
       const T* from = result(k);
-      for (int64_t l = 0; l < w_.count; l++) {
+      for (int64_t l = 0; l < kLanes; l++) {
         T* p = w_.to[l] + k * next;
         *p = scale * from[l];
         if (imaginary >= 0) p[imaginary] = scale * from[l + kLanes];
@@ -142,40 +144,32 @@ class LanesRun {
     }
   }
   void store_lines(int64_t rows, T scale) {
-    if (rows < kGroup) {
-      for (int64_t k = 0; k < rows; k++)
-        for (int64_t l = 0; l < w_.count; l++) {
-          w_.to[l][2 * k] = scale * result(k)[l];
-          w_.to[l][2 * k + 1] = scale * result(k)[l + kLanes];
-        }
-      return;
-    }
-    for (int64_t k = 0; k < rows; k += kGroup) {
-      const int64_t first = std::min(k, rows - kGroup);
-      Vec<T> re[kGroup], im[kGroup];
-#pragma GCC unroll 4
-      for (int64_t t = 0; t < kGroup; t++) {
-        const Value<T> a = get(result(first + t)).times(Vec<T>(scale));
-        re[t] = a.re;
-        im[t] = a.im;
+    const Addresses<T* const> to(w_.to);
+    const int32_t* const row = w_.columns->row.data();
+    const int64_t results = w_.columns->n;
+    const T* const z = z_;
+    const Vec<T> by(scale);
+    const auto some = [&](int64_t first, const auto& row_of) HWY_ATTR {
+      Vec<T> v[kGroup];
+#pragma GCC unroll 2
+      for (int64_t j = 0; j < kPairs; j++) {
+        const Value<T> a = get(z + kRow * row_of(first + j)).times(by);
+        v[2 * j] = a.re;
+        v[2 * j + 1] = a.im;
       }
-      transpose_blocks(re);
-      transpose_blocks(im);
+      transpose_blocks(v);
 #pragma GCC unroll 4
-      for (int64_t t = 0; t < kGroup; t++) {
-        interleave_blocks(re[t], im[t]);
-        store_line_blocks(re[t], t, 2 * first);
-        store_line_blocks(im[t], t, 2 * first + kGroup);
-      }
-    }
-  }
-  // Block i goes to the line of lane kGroup i + t.
-  TD_FN void store_line_blocks(Vec<T> blocks, int64_t t, int64_t at) {
-    for_blocks<0>(typename Vec<T>::Tag(), blocks.raw,
-                  [&](int64_t block, auto d, auto part) HWY_ATTR {
-                    const int64_t l = kGroup * block + t;
-                    if (l < w_.count) hn::StoreU(part, d, w_.to[l] + at);
-                  });
+      for (int64_t t = 0; t < kGroup; t++)
+        for_blocks<0>(typename Vec<T>::Tag(), v[t].raw,
+                      [&](int64_t block, auto d, auto part)
+                          HWY_ATTR { hn::StoreU(part, d, to.p[kGroup * block + t] + 2 * first); });
+    };
+    int64_t k = 0;
+    for (; k + kPairs <= std::min(rows, results); k += kPairs)
+      some(k, [&](int64_t at) { return row[at]; });
+    for (; k < rows; k += kPairs)
+      some(std::min(k, rows - kPairs),
+           [&](int64_t at) { return at < results ? row[at] : static_cast<int32_t>(at); });
   }
 
   // --- transforms of n real numbers by n / 2 pairs (Press et al., "Numerical Recipes", 12.3) -----

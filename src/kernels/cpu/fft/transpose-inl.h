@@ -18,9 +18,6 @@ inline constexpr int64_t kBlock = HWY_TARGET == HWY_SCALAR ? 1 : 16 / sizeof(T);
 #if HWY_TARGET == HWY_SCALAR
 template <class T>
 TD_FN void transpose_blocks(Vec<T>*) {}
-// Of each block of a and b: a0 b0 ... of the lower halves, then of the upper ones.
-template <class T>
-TD_FN void interleave_blocks(Vec<T>&, Vec<T>&) {}
 template <int64_t kFirst, class D, class Raw, class Store>
 TD_FN void for_blocks(D d, Raw raw, const Store& store) {
   store(kFirst, d, raw);
@@ -45,14 +42,6 @@ TD_FN void transpose_blocks(Vec<float>* v) {
   v[3] = hn::BitCast(d, hn::InterleaveUpper(wide, b, e));
 }
 
-template <class T>
-TD_FN void interleave_blocks(Vec<T>& a, Vec<T>& b) {
-  const typename Vec<T>::Tag d;
-  const Vec<T> lower = hn::InterleaveLower(d, a.raw, b.raw);
-  b = hn::InterleaveUpper(d, a.raw, b.raw);
-  a = lower;
-}
-
 // store(i, block i) for each block of a vector.
 template <int64_t kFirst, class D, class Raw, class Store>
 TD_FN void for_blocks(D d, Raw raw, const Store& store) {
@@ -63,6 +52,18 @@ TD_FN void for_blocks(D d, Raw raw, const Store& store) {
     const hn::Half<D> half;
     for_blocks<kFirst>(half, hn::LowerHalf(half, raw), store);
     for_blocks<kFirst + kBlocks / 2>(half, hn::UpperHalf(half, raw), store);
+  }
+}
+// The vector whose block i is load(i).
+template <int64_t kFirst, class D, class Load>
+TD_FN hn::Vec<D> of_blocks(D d, const Load& load) {
+  constexpr int64_t kBlocks = static_cast<int64_t>(hn::MaxLanes(D()) * sizeof(hn::TFromD<D>) / 16);
+  if constexpr (kBlocks == 1) {
+    return load(kFirst, d);
+  } else {
+    const hn::Half<D> half;
+    return hn::Combine(d, of_blocks<kFirst + kBlocks / 2>(half, load),
+                       of_blocks<kFirst>(half, load));
   }
 }
 #endif

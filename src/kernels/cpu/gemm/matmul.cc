@@ -129,30 +129,41 @@ void addmv(const View& result, const View& self, const View& mat, const View& ve
 
 namespace {
 
-// The product of a row and a column of one length.
-void dot_of(DType dtype, void* to, const Matrix& a, const Matrix& b) {
-  if (!is_complex(dtype) || a.col_stride != 1 || b.row_stride != 1)
-    return gemm(dtype, {to, 1, 1, 1, 1}, a, b);
+// A vector's elements without gaps: its own, or copies in `copy`.
+template <class C>
+const C* dense(const void* data, int64_t n, int64_t stride, Scratch<C>& copy) {
+  const C* from = static_cast<const C*>(data);
+  if (stride == 1) return from;
+  copy = Scratch<C>(n);
+  for (int64_t i = 0; i < n; i++) copy[i] = from[i * stride];
+  return copy.data();
+}
+
+// The product of a row, or its conjugate, and a column of one length.
+void dot_of(DType dtype, void* to, const Matrix& a, const Matrix& b, bool conjugate) {
+  const bool gaps = a.col_stride != 1 || b.row_stride != 1;
+  if (!is_complex(dtype) || (gaps && !conjugate)) return gemm(dtype, {to, 1, 1, 1, 1}, a, b);
   with_dtype<ComplexTypes>(dtype, [&]<class C>(C) {
     using R = typename C::value_type;
-    const PartSums<R> s =
-        multiply_parts(static_cast<const R*>(a.data), static_cast<const R*>(b.data), a.cols);
-    *static_cast<C*>(to) = {s.real_real - s.imaginary_imaginary,
-                            s.real_imaginary + s.imaginary_real};
+    Scratch<C> copy_a(0), copy_b(0);
+    const PartSums<R> s = multiply_parts(
+        reinterpret_cast<const R*>(dense(a.data, a.cols, a.col_stride, copy_a)),
+        reinterpret_cast<const R*>(dense(b.data, a.cols, b.row_stride, copy_b)), a.cols);
+    const R sign = conjugate ? R(-1) : R(1);
+    *static_cast<C*>(to) = {s.real_real - sign * s.imaginary_imaginary,
+                            s.real_imaginary + sign * s.imaginary_real};
   });
 }
 
-}  // namespace
-
 // Blocks of fixed length keep the rounding error small and the bits independent of the number of
 // threads.
-void dot(const View& result, const View& self, const View& tensor) {
+void dot_in_blocks(const View& result, const View& self, const View& tensor, bool conjugate) {
   constexpr int64_t kBlock = int64_t{1} << 16;
   const int64_t n = self.numel, blocks = (n + kBlock - 1) / kBlock, size = item_size(result.dtype);
   const Matrix a = row(self), b = column(tensor);
   // Half types would round each block's sum: their products are added in f32 in one go.
   if (blocks <= 1 || is_reduced_floating(result.dtype))
-    return dot_of(result.dtype, result.data, a, b);
+    return dot_of(result.dtype, result.data, a, b, conjugate);
   const Scratch<char> partial(blocks * size);
   parallel_for(0, blocks, 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; i++) {
@@ -161,10 +172,20 @@ void dot(const View& result, const View& self, const View& tensor) {
       Matrix x = offset(a, result.dtype, start * a.col_stride),
              y = offset(b, result.dtype, start * b.row_stride);
       x.cols = y.rows = length;
-      dot_of(result.dtype, partial.data() + i * size, x, y);
+      dot_of(result.dtype, partial.data() + i * size, x, y, conjugate);
     }
   });
   sum_elements(result.dtype, result.data, partial.data(), blocks);
+}
+
+}  // namespace
+
+void dot(const View& result, const View& self, const View& tensor) {
+  dot_in_blocks(result, self, tensor, false);
+}
+
+void vdot(const View& result, const View& self, const View& other) {
+  dot_in_blocks(result, self, other, true);
 }
 
 // input: rows of features; weight: (out_features, in_features); bias broadcasts over the rows.

@@ -57,8 +57,7 @@ void lapack_ldl_factor(const View& LD, const View& pivots, const View& info, con
             factor(&kLower, &n, x.data(), &n, swaps.data(), work, &length, &result, 1);
             return result;
           });
-      for (int column = 1; column < n; column++)
-        for (int row = 0; row < column; row++) x(row, column) = T();
+      for (int column = 1; column < n; column++) std::fill_n(&x(0, column), column, T());
       x.store(LD, n, i);
       copy_elements(pivots.as<int>() + int64_t{n} * i, swaps.data(), n);
     });

@@ -77,7 +77,8 @@ void lapack_lu(const View& lu, const View& pivots, const View& info, const View&
   });
 }
 
-// The diagonal of U, and -1 where the rows were exchanged an odd number of times, else 1.
+// The diagonal of U, and -1 where the rows were exchanged an odd number of times, else 1, of the
+// matrix or its transpose, whichever is copied as it lies: both have the same determinant.
 void lapack_lu_diagonal(const View& diagonal, const View& parity, const View& a) {
   for_lapack_type(a, [&]<class T>(T) {
     const Matrices m(a);
@@ -89,7 +90,7 @@ void lapack_lu_diagonal(const View& diagonal, const View& parity, const View& a)
     over_batch_chunks(m.count, n, [&](const auto& each) {
       Lu<T> lu(n, n);
       each([&](int64_t i) {
-        lu.factor(a.as<T>() + i * m.each, m.by_columns);
+        lu.factor(a.as<T>() + i * m.each, n <= kFewColumns);
         bool odd = false;
         for (int64_t j = 0; j < n; j++) {
           diagonal.as<T>()[i * n + j] = *lu.factors().at(j, j);

@@ -152,7 +152,8 @@ Conversion::Conversion(DType to, DType from) : source_bytes_(item_size(from)) {
   }
   if (at == to || (at != from && add_loop())) return;
   if (!is_storage_type(to)) {
-    if (is_reduced_floating(to)) step_to(DType::kFloat32);
+    // Through float, but for what convert_simd() does at once.
+    if (is_reduced_floating(to) && !convert_simd(to, at)) step_to(DType::kFloat32);
     step_to(to);
     return;
   }

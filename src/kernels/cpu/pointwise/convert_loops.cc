@@ -2,6 +2,7 @@
 // 64 bits: loops that the compiler vectorizes for each instruction set.
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 
 #include "kernels/cpu/pointwise/convert.h"
 #include "kernels/cpu/pointwise/convert_value.h"
@@ -34,14 +35,14 @@ void truncate(void* dst, const void* src, int64_t n) {
   const From* x = static_cast<const From*>(src);
   for (int64_t begin = 0; begin < n; begin += kBlock) {
     const int64_t end = std::min(n, begin + kBlock);
-    int outside = 0;
-    for (int64_t i = begin; i < end; i++) outside |= !(std::abs(x[i]) < kLimit);
-    if (outside) {
-      rest(y + begin, x + begin, end - begin);
-      continue;
-    }
+    std::conditional_t<sizeof(From) == 8, int64_t, int32_t> outside = 0;
 #pragma GCC ivdep
-    for (int64_t i = begin; i < end; i++) y[i] = static_cast<To>(static_cast<int32_t>(x[i]));
+    for (int64_t i = begin; i < end; i++) {
+      const bool fits = std::abs(x[i]) < kLimit;
+      outside |= !fits;
+      y[i] = static_cast<To>(static_cast<int32_t>(fits ? x[i] : From(0)));
+    }
+    if (outside) rest(y + begin, x + begin, end - begin);
   }
 }
 

@@ -1,5 +1,5 @@
-// Conversions by vectors: between float and the 16-bit floating types, from float to int64 and to
-// two of the 8-bit floating types, and between float and bool.
+// Conversions by vectors: between float and the 16-bit floating types, from int32 to bfloat16, from
+// float to int64 and to two of the 8-bit floating types, and between float and bool.
 #include "kernels/cpu/pointwise/convert.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -26,6 +26,18 @@ void bfloat16_to_float(void* y, const void* x, int64_t n) {
 }
 void float_to_bfloat16(void* y, const void* x, int64_t n) {
   convert_dense<BFloat16, float>(y, x, n);
+}
+// By way of float.
+void int32_to_bfloat16(void* dst, const void* src, int64_t n) {
+  BFloat16* y = static_cast<BFloat16*>(dst);
+  const int32_t* x = static_cast<const int32_t*>(src);
+  const hn::ScalableTag<float> d;
+  const hn::RebindToSigned<decltype(d)> integers;
+  constexpr int64_t kLanes = Vec<float>::size();
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes)
+    store(y + i, Vec<float>(hn::ConvertTo(d, hn::LoadU(integers, x + i))));
+  for (; i < n; i++) y[i] = BFloat16(static_cast<float>(x[i]));
 }
 
 // What does not fit becomes the smallest int64, as in convert.cc.
@@ -133,6 +145,7 @@ HWY_EXPORT(half_to_float);
 HWY_EXPORT(float_to_half);
 HWY_EXPORT(bfloat16_to_float);
 HWY_EXPORT(float_to_bfloat16);
+HWY_EXPORT(int32_to_bfloat16);
 HWY_EXPORT(float_to_int64);
 HWY_EXPORT(bool_to_float);
 HWY_EXPORT(float_to_bool);
@@ -146,6 +159,8 @@ Conversion::Function convert_simd(DType to, DType from) {
     return HWY_DYNAMIC_DISPATCH(bfloat16_to_float);
   if (to == DType::kBFloat16 && from == DType::kFloat32)
     return HWY_DYNAMIC_DISPATCH(float_to_bfloat16);
+  if (to == DType::kBFloat16 && from == DType::kInt32)
+    return HWY_DYNAMIC_DISPATCH(int32_to_bfloat16);
   if (to == DType::kInt64 && from == DType::kFloat32) return HWY_DYNAMIC_DISPATCH(float_to_int64);
   if (to == DType::kFloat32 && from == DType::kBool) return HWY_DYNAMIC_DISPATCH(bool_to_float);
   if (to == DType::kBool && from == DType::kFloat32) return HWY_DYNAMIC_DISPATCH(float_to_bool);

@@ -1,0 +1,29 @@
+"""Copies of 1 to 24 MB, the yardsticks of bandwidth, and copies that views become."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kernel_cases.registry import COPIES, MEGA, Run, kernel, unary
+
+
+def copy(megabytes: int) -> None:
+    def make(torch: Any) -> Run:
+        x, y = torch.randn(megabytes, MEGA // 4), torch.empty(megabytes, MEGA // 4)
+        return lambda: y.copy_(x)
+
+    COPIES[2 * megabytes * MEGA] = name = f"copy, {megabytes} MB"
+    kernel(name, bytes=2 * megabytes * MEGA)(make)
+
+
+for size in (1, 4, 8, 16, 24):
+    copy(size)
+
+for view, call in {
+    "t_copy": lambda torch, x: torch.t_copy(x),
+    "view_copy": lambda torch, x: torch.view_copy(x, (-1,)),
+    "slice_scatter": lambda torch, x: torch.slice_scatter(x, x[:1024], 0, 512, 1536),
+    "diagonal_scatter": lambda torch, x: torch.diagonal_scatter(x, x[0]),
+    "unfold_copy": lambda torch, x: torch.unfold_copy(x, 1, 8, 8),
+}.items():
+    unary(f"{view} of 2048 x 2048", 2 * 4 * 2048 * 2048, call)

@@ -1,0 +1,28 @@
+"""torch.signal.windows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kernel_cases.registry import Run, kernel, unary
+
+
+def window(name: str, **options: Any) -> None:
+    def make(torch: Any) -> Run:
+        call = getattr(torch.signal.windows, name)
+        return lambda: call(4096, **options)
+
+    kernel(f"windows.{name} of 4096")(make)
+
+
+for shape in ("bartlett", "blackman", "cosine", "hann", "kaiser", "nuttall"):
+    window(shape)
+for shape in ("hann", "kaiser"):
+    unary(
+        f"windows: {shape}_window(400)",
+        None,
+        lambda torch, n, name=shape: getattr(torch, f"{name}_window")(n),
+        of=lambda torch: 400,
+    )
+window("gaussian", std=7.0)
+window("general_hamming", alpha=0.54)
