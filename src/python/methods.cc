@@ -138,8 +138,8 @@ TD_METHOD(untyped_storage) {
 TD_METHOD(is_set_to, {"tensor", Kind::kTensor}) {
   const Tensor &x = a.tensor(0), &y = a.tensor(1);
   return wrap(x.storage() == y.storage() && x.storage_offset() == y.storage_offset() &&
-              x.sizes() == y.sizes() && x.strides() == y.strides() &&
-              x.is_conj() == y.is_conj() && x.is_neg() == y.is_neg());
+              x.sizes() == y.sizes() && x.strides() == y.strides() && x.is_conj() == y.is_conj() &&
+              x.is_neg() == y.is_neg());
 }
 
 // --- values ---

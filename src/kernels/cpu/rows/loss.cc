@@ -21,7 +21,8 @@ namespace taeda::cpu {
 namespace {
 
 constexpr int64_t kWork = 1 << 14;
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();  // the mean of what weighs nothing
+constexpr double kNaN =
+    std::numeric_limits<double>::quiet_NaN();  // the mean of what weighs nothing
 
 // The class of row i, checked where it is used: another thread may have written it since.
 int64_t class_at(const int64_t* target, int64_t i, int64_t classes, int64_t ignore_index) {
@@ -151,8 +152,7 @@ namespace {
 constexpr const char* kNoProbability =
     "all elements of input should be between 0 and 1, but one is {}\nFix: sigmoid the input first, "
     "or leave it and call binary_cross_entropy_with_logits";
-constexpr const char* kNoTarget =
-    "all elements of target should be between 0 and 1, but one is {}";
+constexpr const char* kNoTarget = "all elements of target should be between 0 and 1, but one is {}";
 
 }  // namespace
 
