@@ -67,7 +67,11 @@ def svd_lowrank(
 def pca_lowrank(
     A: Tensor, q: int | None = None, center: bool = True, niter: int = 2
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Principal components of the rows of `A`: svd_lowrank after the mean row is taken off."""
+    """Principal components of the rows of `A`: svd_lowrank after the mean row is taken off.
+
+    >>> torch.pca_lowrank(torch.tensor([[1.0, 0.0], [3.0, 0.0], [5.0, 0.0]]), q=1)[1]
+    tensor([2.8284])
+    """
     rows, columns = A.shape[-2:]
     if q is None:
         q = min(6, rows, columns)

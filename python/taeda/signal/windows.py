@@ -171,21 +171,37 @@ def general_hamming(M: int, *, alpha: float = 0.54, sym: bool = True, **factory:
 
 
 def hamming(M: int, *, sym: bool = True, **factory: Any) -> Tensor:
-    """`general_hamming` with alpha 0.54."""
+    """`general_hamming` with alpha 0.54.
+
+    >>> torch.signal.windows.hamming(3)
+    tensor([0.0800, 1.0000, 0.0800])
+    """
     return general_hamming(M, sym=sym, **factory)
 
 
 def hann(M: int, *, sym: bool = True, **factory: Any) -> Tensor:
-    """`general_hamming` with alpha 0.5: it is 0 at its ends."""
+    """`general_hamming` with alpha 0.5: it is 0 at its ends.
+
+    >>> torch.signal.windows.hann(5)
+    tensor([0.0000, 0.5000, 1.0000, 0.5000, 0.0000])
+    """
     return general_hamming(M, alpha=0.5, sym=sym, **factory)
 
 
 def blackman(M: int, *, sym: bool = True, **factory: Any) -> Tensor:
-    """Three cosines, with weights 0.42, 0.5 and 0.08."""
+    """Three cosines, with weights 0.42, 0.5 and 0.08.
+
+    >>> torch.signal.windows.blackman(5, sym=False)[1:]
+    tensor([0.2008, 0.8492, 0.8492, 0.2008])
+    """
     _options("blackman", M, **factory)
     return general_cosine(M, a=[0.42, 0.5, 0.08], sym=sym, **factory)
 
 
 def nuttall(M: int, *, sym: bool = True, **factory: Any) -> Tensor:
-    """Four cosines, of which the side lobes fall fastest (Nuttall, 1981)."""
+    """Four cosines, of which the side lobes fall fastest (Nuttall, 1981).
+
+    >>> torch.signal.windows.nuttall(3)
+    tensor([3.6280e-04, 1.0000e+00, 3.6280e-04])
+    """
     return general_cosine(M, a=[0.3635819, 0.4891775, 0.1365995, 0.0106411], sym=sym, **factory)
