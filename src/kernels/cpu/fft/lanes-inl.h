@@ -25,6 +25,11 @@ class LanesRun {
       !w_.backward&& w_.scale == 1 ? run_neighbours<kHasPlain>() : run_neighbours<false>();
       return;
     }
+    if constexpr (kPairs > 0)
+      if (w_.kind == FftKind::kComplex && !w_.neighbours && w_.from_stride == 2 &&
+          w_.to_stride == 2 && columns.passes.size() > 1 && columns.passes.front().radix == 4 &&
+          columns.passes.back().radix == 4)
+        return run_fours();
     load_all();
     if (w_.kind == FftKind::kToReal) paired() ? mix_inputs() : mirror();
     const PanelRows<T> rows(z_, w_.backward);
@@ -94,18 +99,21 @@ class LanesRun {
   };
   // Lines of complex numbers without gaps: a block of each of kGroup lines, transposed, is the real
   // and imaginary parts of kPairs rows.
+  static TD_FN void load_block(const Addresses<const T* const>& from, int64_t first, Vec<T>* v) {
+#pragma GCC unroll 4
+    for (int64_t t = 0; t < kGroup; t++)
+      v[t] = of_blocks<0>(typename Vec<T>::Tag(), [&](int64_t block, auto d) HWY_ATTR {
+        return hn::LoadU(d, from.p[kGroup * block + t] + 2 * first);
+      });
+    transpose_blocks(v);
+  }
   void load_lines(int64_t rows) {
     const Addresses<const T* const> from(w_.from);
     T* const z = z_;
     for (int64_t k = 0; k < rows; k += kPairs) {
       const int64_t first = std::min(k, rows - kPairs);
       Vec<T> v[kGroup];
-#pragma GCC unroll 4
-      for (int64_t t = 0; t < kGroup; t++)
-        v[t] = of_blocks<0>(typename Vec<T>::Tag(), [&](int64_t block, auto d) HWY_ATTR {
-          return hn::LoadU(d, from.p[kGroup * block + t] + 2 * first);
-        });
-      transpose_blocks(v);
+      load_block(from, first, v);
 #pragma GCC unroll 2
       for (int64_t j = 0; j < kPairs; j++) put(z + kRow * (first + j), {v[2 * j], v[2 * j + 1]});
     }
@@ -143,6 +151,14 @@ class LanesRun {
       }
     }
   }
+  static TD_FN void store_block(const Addresses<T* const>& to, int64_t first, Vec<T>* v) {
+    transpose_blocks(v);
+#pragma GCC unroll 4
+    for (int64_t t = 0; t < kGroup; t++)
+      for_blocks<0>(typename Vec<T>::Tag(), v[t].raw,
+                    [&](int64_t block, auto d, auto part)
+                        HWY_ATTR { hn::StoreU(part, d, to.p[kGroup * block + t] + 2 * first); });
+  }
   void store_lines(int64_t rows, T scale) {
     const Addresses<T* const> to(w_.to);
     const int32_t* const row = w_.columns->row.data();
@@ -157,12 +173,7 @@ class LanesRun {
         v[2 * j] = a.re;
         v[2 * j + 1] = a.im;
       }
-      transpose_blocks(v);
-#pragma GCC unroll 4
-      for (int64_t t = 0; t < kGroup; t++)
-        for_blocks<0>(typename Vec<T>::Tag(), v[t].raw,
-                      [&](int64_t block, auto d, auto part)
-                          HWY_ATTR { hn::StoreU(part, d, to.p[kGroup * block + t] + 2 * first); });
+      store_block(to, first, v);
     };
     int64_t k = 0;
     for (; k + kPairs <= std::min(rows, results); k += kPairs)
@@ -170,6 +181,72 @@ class LanesRun {
     for (; k < rows; k += kPairs)
       some(std::min(k, rows - kPairs),
            [&](int64_t at) { return at < results ? row[at] : static_cast<int32_t>(at); });
+  }
+
+  // --- lines to lines, where the first and the last pass are of radix 4 --------------------------
+
+  // Those passes load and store blocks of the lines themselves. The inverse transform is the
+  // conjugate of the conjugate's.
+  void run_fours() {
+    const FftColumns<T>& columns = *w_.columns;
+    first_of_four(columns.passes.front());
+    const PanelRows<T> rows(z_, false);
+    for (size_t i = 1; i + 1 < columns.passes.size(); i++)
+      run_pass(columns.passes[i], columns.first.data(), rows, rows);
+    last_of_four(columns.passes.back());
+  }
+  void first_of_four(const FftPass<T>& pass) {
+    const Addresses<const T* const> from(w_.from);
+    const int64_t m = pass.m;
+    const T *const twiddles = pass.twiddles.data();
+    T* const z = z_;
+    const Vec<T> sign(w_.backward ? -1 : 1);
+    for (int64_t p = 0; p < m; p += kPairs) {
+      Value<T> a[kPairs][4];
+#pragma GCC unroll 4
+      for (int64_t k = 0; k < 4; k++) {
+        Vec<T> v[kGroup];
+        load_block(from, p + m * k, v);
+#pragma GCC unroll 2
+        for (int64_t j = 0; j < kPairs; j++) a[j][k] = {v[2 * j], v[2 * j + 1] * sign};
+      }
+#pragma GCC unroll 2
+      for (int64_t j = 0; j < kPairs; j++) {
+        butterfly4(a[j]);
+        const T* const w = twiddles + 6 * (p + j);
+        put(z + kRow * (p + j), a[j][0]);
+#pragma GCC unroll 3
+        for (int64_t k = 1; k < 4; k++)
+          put(z + kRow * (p + j + m * k),
+              a[j][k] * Value<T>{Vec<T>(w[2 * k - 2]), Vec<T>(w[2 * k - 1])});
+      }
+    }
+  }
+  void last_of_four(const FftPass<T>& pass) {
+    const Addresses<T* const> to(w_.to);
+    const int64_t blocks = pass.blocks;
+    const int32_t* const row = w_.columns->row.data();
+    const T* const z = z_;
+    const Vec<T> scale(w_.scale), imaginary_scale(w_.backward ? -w_.scale : w_.scale);
+    for (int64_t p = 0; p < blocks; p += kPairs) {
+      Value<T> a[kPairs][4];
+#pragma GCC unroll 2
+      for (int64_t j = 0; j < kPairs; j++) {
+#pragma GCC unroll 4
+        for (int64_t k = 0; k < 4; k++) a[j][k] = get(z + kRow * (row[p + j] + k));
+        butterfly4(a[j]);
+      }
+#pragma GCC unroll 4
+      for (int64_t k = 0; k < 4; k++) {
+        Vec<T> v[kGroup];
+#pragma GCC unroll 2
+        for (int64_t j = 0; j < kPairs; j++) {
+          v[2 * j] = a[j][k].re * scale;
+          v[2 * j + 1] = a[j][k].im * imaginary_scale;
+        }
+        store_block(to, p + blocks * k, v);
+      }
+    }
   }
 
   // --- transforms of n real numbers by n / 2 pairs (Press et al., "Numerical Recipes", 12.3) -----
