@@ -19,6 +19,7 @@ namespace taeda::cpu {
 namespace {
 
 constexpr int64_t kChunk = 1 << 14;         // elements that a thread takes at once
+constexpr int64_t kShortLine = 1 << 8;      // elements of a line up to which many are done in lanes
 constexpr int64_t kThreadedLine = 1 << 15;  // elements of a line that threads share
 
 // Offsets of the lines along `dim` in two views that agree in the other dimensions. The last of
@@ -291,7 +292,10 @@ template <class T>
 void run(const Transform<T>& t) {
   const auto plan = FftPlan<T>::of(t.paired() ? t.size() / 2 : t.size());
   const Lines lines(t.in, t.out, t.dim);
-  const bool panels = plan->columns() && lines.neighbours >= fft_kernels<T>().lanes;
+  const int64_t lanes = fft_kernels<T>().lanes;
+  const bool dense = t.in_stride() == 1 && t.out_stride() == 1;
+  const bool many = dense && plan->size() <= kShortLine && lines.count >= lanes;
+  const bool panels = plan->columns() && (many || lines.neighbours >= lanes);
   if (plan->has_line() && !panels) return run_lines(t, *plan, lines);
   run_lanes(t, *plan, lines);
 }

@@ -27,9 +27,9 @@ class LanesRun {
     }
     if constexpr (kPairs > 0)
       if (w_.kind == FftKind::kComplex && !w_.neighbours && w_.from_stride == 2 &&
-          w_.to_stride == 2 && columns.passes.size() > 1 && columns.passes.front().radix == 4 &&
-          columns.passes.back().radix == 4)
-        return run_fours();
+          w_.to_stride == 2 && columns.passes.size() > 1 &&
+          columns.passes.back().radix % 4 == 0)  // so that the first one's is, too
+        return run_lines();
     load_all();
     if (w_.kind == FftKind::kToReal) paired() ? mix_inputs() : mirror();
     const PanelRows<T> rows(z_, w_.backward);
@@ -183,28 +183,30 @@ class LanesRun {
            [&](int64_t at) { return at < results ? row[at] : static_cast<int32_t>(at); });
   }
 
-  // --- lines to lines, where the first and the last pass are of radix 4 --------------------------
+  // --- lines to lines, where n is a power of two -------------------------------------------------
 
-  // Those passes load and store blocks of the lines themselves. The inverse transform is the
-  // conjugate of the conjugate's.
-  void run_fours() {
+  // The first and the last pass load and store blocks of the lines themselves. The inverse
+  // transform is the conjugate of the conjugate's.
+  void run_lines() {
     const FftColumns<T>& columns = *w_.columns;
-    first_of_four(columns.passes.front());
+    const FftPass<T>&first = columns.passes.front(), &last = columns.passes.back();
+    first.radix == 4 ? first_pass<4>(first) : first_pass<8>(first);
     const PanelRows<T> rows(z_, false);
     for (size_t i = 1; i + 1 < columns.passes.size(); i++)
       run_pass(columns.passes[i], columns.first.data(), rows, rows);
-    last_of_four(columns.passes.back());
+    last.radix == 4 ? last_pass<4>(last) : last_pass<8>(last);
   }
-  void first_of_four(const FftPass<T>& pass) {
+  template <int kRadix>
+  HWY_NOINLINE void first_pass(const FftPass<T>& pass) {
     const Addresses<const T* const> from(w_.from);
     const int64_t m = pass.m;
-    const T *const twiddles = pass.twiddles.data();
+    const T* const twiddles = pass.twiddles.data();
     T* const z = z_;
     const Vec<T> sign(w_.backward ? -1 : 1);
     for (int64_t p = 0; p < m; p += kPairs) {
-      Value<T> a[kPairs][4];
-#pragma GCC unroll 4
-      for (int64_t k = 0; k < 4; k++) {
+      Value<T> a[kPairs][kRadix];
+#pragma GCC unroll 8
+      for (int64_t k = 0; k < kRadix; k++) {
         Vec<T> v[kGroup];
         load_block(from, p + m * k, v);
 #pragma GCC unroll 2
@@ -212,32 +214,33 @@ class LanesRun {
       }
 #pragma GCC unroll 2
       for (int64_t j = 0; j < kPairs; j++) {
-        butterfly4(a[j]);
-        const T* const w = twiddles + 6 * (p + j);
+        butterfly<T, kRadix>(a[j], kRadix, nullptr);
+        const T* const w = twiddles + 2 * (kRadix - 1) * (p + j);
         put(z + kRow * (p + j), a[j][0]);
-#pragma GCC unroll 3
-        for (int64_t k = 1; k < 4; k++)
+#pragma GCC unroll 8
+        for (int64_t k = 1; k < kRadix; k++)
           put(z + kRow * (p + j + m * k),
               a[j][k] * Value<T>{Vec<T>(w[2 * k - 2]), Vec<T>(w[2 * k - 1])});
       }
     }
   }
-  void last_of_four(const FftPass<T>& pass) {
+  template <int kRadix>
+  HWY_NOINLINE void last_pass(const FftPass<T>& pass) {
     const Addresses<T* const> to(w_.to);
     const int64_t blocks = pass.blocks;
     const int32_t* const row = w_.columns->row.data();
     const T* const z = z_;
     const Vec<T> scale(w_.scale), imaginary_scale(w_.backward ? -w_.scale : w_.scale);
     for (int64_t p = 0; p < blocks; p += kPairs) {
-      Value<T> a[kPairs][4];
+      Value<T> a[kPairs][kRadix];
 #pragma GCC unroll 2
       for (int64_t j = 0; j < kPairs; j++) {
-#pragma GCC unroll 4
-        for (int64_t k = 0; k < 4; k++) a[j][k] = get(z + kRow * (row[p + j] + k));
-        butterfly4(a[j]);
+#pragma GCC unroll 8
+        for (int64_t k = 0; k < kRadix; k++) a[j][k] = get(z + kRow * (row[p + j] + k));
+        butterfly<T, kRadix>(a[j], kRadix, nullptr);
       }
-#pragma GCC unroll 4
-      for (int64_t k = 0; k < 4; k++) {
+#pragma GCC unroll 8
+      for (int64_t k = 0; k < kRadix; k++) {
         Vec<T> v[kGroup];
 #pragma GCC unroll 2
         for (int64_t j = 0; j < kPairs; j++) {
