@@ -202,8 +202,10 @@ def _functions(name: str) -> tuple[Callable, Callable]:
     operator, in_place = _operator(name), _in_place(name)
     takes_alpha = name in ("add", "sub")
 
-    def rows(suffix: str, self: Any, args: tuple, options: dict) -> tuple[Iterator[tuple], dict]:
-        """Each tensor with its share of the arguments; alpha stays an option."""
+    def results(
+        suffix: str, function: Callable, self: Any, args: tuple, options: dict
+    ) -> Iterator:
+        """The function on each tensor and its share of the arguments; alpha stays an option."""
         alpha = {}
         named = "value" in options  # a tensor by that name is one number
         if takes_alpha and "alpha" in options:
@@ -222,7 +224,8 @@ def _functions(name: str) -> tuple[Callable, Callable]:
             )
         if name in ("addcmul", "addcdiv") and len(args) == 2:
             args = (*args, 1)
-        return _each(name, self, args), alpha
+        each = _each(name, self, args)
+        return _applied(name, function, each, alpha) if args else map(function, self)
 
     def foreach(self: Any, *args: Any, **options: Any) -> tuple[Tensor, ...]:
         if name == "pow" and _is_number(self):  # a base for all the exponents
@@ -230,10 +233,10 @@ def _functions(name: str) -> tuple[Callable, Callable]:
             power = _C._by_owner["torch"]["pow"]
             powers = (power(self, x) for (x,) in _each(name, exponents, ()))
             return _run(tuple, exponents, powers)
-        return _run(tuple, self, _applied(name, operator, *rows("", self, args, options)))
+        return _run(tuple, self, results("", operator, self, args, options))
 
     def foreach_(self: Any, *args: Any, **options: Any) -> list[Tensor]:
-        _run(_exhaust, self, _applied(name, in_place, *rows("_", self, args, options)))
+        _run(_exhaust, self, results("_", in_place, self, args, options))
         return list(self)
 
     foreach.__name__ = foreach.__qualname__ = f"_foreach_{name}"

@@ -144,10 +144,12 @@ void run_lanes(const Transform<T>& t, FftPlan<T>& plan, const Lines& lines) {
         const int64_t at = first + l, after = left ? at % rest : 0;
         n = left ? std::min(count - l, rest - after) : work.neighbours ? 1 : lanes;
         const int64_t line = left ? at / rest * inner + each * lanes + after : row * inner + at;
-        lines.each(line, n, [&](int64_t i, int64_t a, int64_t b) {
-          work.from[l + i] = in + in_width * a;
-          work.to[l + i] = out + out_width * b;
-        });
+        // Copies, not references: what is stored might, for the compiler, be theirs.
+        lines.each(line, n,
+                   [=, from = work.from + l, to = work.to + l](int64_t i, int64_t a, int64_t b) {
+                     from[i] = in + in_width * a;
+                     to[i] = out + out_width * b;
+                   });
       }
       std::fill(work.from + count, work.from + lanes, work.from[count - 1]);
       std::fill(work.to + count, work.to + lanes, work.to[count - 1]);

@@ -3,6 +3,7 @@
 
 #include "core/element.h"
 #include "kernels/cpu/index/gather.h"
+#include "kernels/cpu/index/index_common.h"
 #include "kernels/cpu/pointwise/interleave.h"
 #include "kernels/cpu/pointwise/loop.h"
 #include "kernels/cpu/pointwise/loop_plan.h"
@@ -122,6 +123,8 @@ void copy(const View& dst, const View& src) {
 void fill(const View& dst, const Scalar& value) {
   alignas(16) char element[16];
   write_element(dst.dtype, element, value);
+  if (const int64_t size = item_size(dst.dtype); dst.numel <= kLoopGrain && is_dense(dst))
+    return gather_items(dst.as<char>(), element, size, 0, dst.numel);  // nothing to plan
   DimVector zeros;
   zeros.resize(dst.sizes.size());
   copy(dst, View{element, dst.dtype, dst.sizes, zeros, dst.numel, true});
