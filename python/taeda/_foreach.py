@@ -202,9 +202,7 @@ def _functions(name: str) -> tuple[Callable, Callable]:
     operator, in_place = _operator(name), _in_place(name)
     takes_alpha = name in ("add", "sub")
 
-    def results(
-        suffix: str, function: Callable, self: Any, args: tuple, options: dict
-    ) -> Iterator:
+    def results(suffix: str, function: Callable, self: Any, args: tuple, options: dict) -> Iterator:
         """The function on each tensor and its share of the arguments; alpha stays an option."""
         alpha = {}
         named = "value" in options  # a tensor by that name is one number
