@@ -119,8 +119,7 @@ def public_header(table: Table) -> str:
 
 
 def _taken_for_numbers(op: Op, table: Table) -> bool:
-    """Whether numbers, which convert to Tensor as to Scalar, would call `op` as well as an overload
-    for numbers alone."""
+    """Whether numbers, which convert to Tensor and Scalar, fit `op` and an overload for numbers."""
 
     def types(sig: Signature) -> list[str]:
         return [a.cpp_type.replace("Tensor&", "Scalar&") for a in sig.args]

@@ -82,9 +82,9 @@ VIEWS = {
     "complex": "view_as_complex of view_as_real, and the other way round",
 }
 # What each means: OutDtype and OutShape in src/ops/allocate.h.
-OUT_DTYPES = "same scanned drawn argument given any any_real castable real number truth joined "
-OUT_DTYPES += "summed deviation"
-OUT_SHAPES = "warned quiet count count_warned kept one_row copied ordered"
+OUT_DTYPES = "same scanned drawn argument averaged given any any_real castable real number "
+OUT_DTYPES += "any_number of_real truth joined summed deviation"
+OUT_SHAPES = "warned quiet count count_warned kept one_row copied"
 
 
 def key(default: Any, choices: Iterable[Any] = ()) -> Any:

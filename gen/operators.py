@@ -75,8 +75,7 @@ def keys_expression(op: Op) -> str:
 
 
 def dispatched_lines(op: Op, table: Table) -> list[str]:
-    """The handlers of devices, the constant table, redispatch, and the entry function op::IDENT with
-    its variants."""
+    """The handlers of devices, the constant table, redispatch, op::IDENT and its variants."""
     ident, loops = op.ident, op.loops.values() if op.body == "pointwise" else []
     lines = [*(f"const DenseTable& dense_{loop}();" for loop in loops), *device_function(op, table)]
     # One handler a key, in the order of the keys: generic ones share one.

@@ -146,8 +146,7 @@ def _groups(names: Names, entries: dict[Attribute, Attribute]) -> list[str]:
 
 
 def _result_types(ops: list[Op]) -> list[str]:
-    """The named tuples, and the table behind torch.return_types, which needs their types before an
-    operator makes one."""
+    """The named tuples; torch.return_types has their types before an operator makes one."""
     named = {op.name: op.sig.returns for op in ops if op.named and op.python}
     out = []
     for name, returns in named.items():

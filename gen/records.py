@@ -75,7 +75,7 @@ def _flags(op: Op) -> str:
         "kHasOut": "out" in op.variants,
         "kOutExactOverlap": op.overlap in ("exact", "itself") and not into,
         "kOutNoOverlap": op.overlap == "none" and not into,
-        "kOutGivesDtype": op.out_dtype in ("argument", "given") or op.is_factory,
+        "kOutGivesDtype": op.out_dtype in ("argument", "averaged", "given") or op.is_factory,
         "kLeaf": makes_its_result(op),
         "kAnyDevices": op.devices == "any",
         "kElementwise": op.is_pointwise,

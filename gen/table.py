@@ -175,10 +175,13 @@ def _mistakes(op: Op) -> Iterator[str]:
         yield f"'recorded' lists bools of dispatched entries with 'grad', 'jvp', got {op.recorded}"
     for formula in (op.grad or {}).values():  # SyntaxError: statements are for `expr`
         ast.parse(str(formula).strip(), mode="eval")
-    listed = [*op.ordered, *([] if isinstance(op.numbers, str) else op.numbers)]
-    for name in [*op.differentiated, *op.antiholomorphic, *op.contiguous, *op.matrices, *listed]:
+    numbers = [] if isinstance(op.numbers, str) else op.numbers
+    listed = [*op.contiguous, *op.matrices, *op.ordered, *numbers]
+    for name in [*op.differentiated, *op.antiholomorphic, *listed]:
         if op.sig.arg(name) not in op.sig.tensors:  # arg() raises where there is none
             yield f"'{name}' stands where a tensor's name is expected (grad, numbers, contiguous, ...)"
+        elif name in numbers and op.sig.arg(name).type != "Tensor":
+            yield f"numbers stand for tensors that are always given, '{name}' may be None"
 
 
 # --- the folder ---

@@ -100,7 +100,8 @@ namespace {
 bool is_computed_in(OutDtype allowed) {
   return allowed == OutDtype::kSame || allowed == OutDtype::kScanned ||
          allowed == OutDtype::kDrawn || allowed == OutDtype::kArgument ||
-         allowed == OutDtype::kGiven || allowed == OutDtype::kAny || allowed == OutDtype::kAnyReal;
+         allowed == OutDtype::kAveraged || allowed == OutDtype::kGiven ||
+         allowed == OutDtype::kAny || allowed == OutDtype::kAnyReal;
 }
 
 ErrorKind kind_of_refusal(OutDtype allowed, DType out) {
@@ -116,6 +117,7 @@ bool is_allowed(OutDtype allowed, DType result, DType out) {
   switch (allowed) {
     case OutDtype::kSame:
     case OutDtype::kArgument:
+    case OutDtype::kAveraged:
     case OutDtype::kGiven:
     case OutDtype::kScanned:
       return result == out;
@@ -154,6 +156,7 @@ void check_out_dtype(std::string_view op, OutDtype allowed, DType result, DType 
       fail(kind, "{}: out= expected scalar_type {} but found {}", op, from, to);
     case OutDtype::kSame:
     case OutDtype::kArgument:
+    case OutDtype::kAveraged:
     case OutDtype::kGiven:
     case OutDtype::kDrawn:
       fail(kind, "{}: Expected out tensor to have dtype {}, but got {} instead", op, from, to);
@@ -171,7 +174,9 @@ void write_out(std::string_view op, const Tensor& out, const Tensor& result, Out
   TD_CHECK(out.device() == result.device(), "{}: expected out= on {}, got {}", op, result.device(),
            out.device());
   const bool of_all = policy.dtype == OutDtype::kDeviation && result.dim() == 0;
-  check_out_dtype(op, of_all ? OutDtype::kCastable : policy.dtype, result.dtype(), out.dtype());
+  const bool widened = is_reduced_floating(result.dtype()) && !is_reduced_floating(out.dtype());
+  const OutDtype all = widened ? OutDtype::kSame : OutDtype::kCastable;
+  check_out_dtype(op, of_all ? all : policy.dtype, result.dtype(), out.dtype());
   const OutShape shape = policy.shape;
   if (shape == OutShape::kKept && result.dim() == 1 && result.numel() == 0) return;
   const bool counted = shape == OutShape::kCount || shape == OutShape::kCountWarned;
@@ -186,8 +191,7 @@ void write_out(std::string_view op, const Tensor& out, const Tensor& result, Out
   if (out.sizes() != result.sizes()) {
     const bool copied = shape == OutShape::kCopied && out.numel() > 0;
     resize_out(op, out, result.sizes(), shape == OutShape::kQuiet || shape == OutShape::kCount);
-    if (shape == OutShape::kOrdered || (is_computed_in(policy.dtype) && !copied))
-      take_order_of(result, out);
+    if (is_computed_in(policy.dtype) && !copied) take_order_of(result, out);
   }
   op::copy_(out, result, false);
 }

@@ -43,16 +43,20 @@ enum class OutDtype : uint8_t {
   kScanned,    // the same, refused in other words
   kDrawn,      // any floating one of a floating result; NotImplementedError of integers
   kArgument,   // the same, which it gives where the argument `dtype` is not given
+  kAveraged,   // as kArgument; over all elements one that the argument's can be cast to
   kGiven,      // as kArgument, which may be called `out_dtype`; ValueError
   kAny,        // any: the result is converted
   kAnyReal,    // any that is not complex; NotImplementedError
   kCastable,   // one that the result's can be cast to
   kReal,       // as kCastable, but real results do not become complex
   kNumber,     // as kCastable where the last argument is a number or 0-d, else as kSame
+  kAnyNumber,  // the same of any argument
+  kOfReal,     // as kSame of real arguments, as kCastable of complex ones
   kTruth,      // bool or uint8
   kJoined,     // as kCastable; TypeError
   kSummed,     // as kReal, and any of integers: computed in it, NotImplementedError
-  kDeviation,  // as kReal, NotImplementedError of complex; as kCastable where the result is 0-d
+  kDeviation,  // as kReal, NotImplementedError of complex; of complex numbers, or where the result
+               // is 0-d, as kCastable, but not from half precision to a wider one
 };
 // What happens to an out= of another shape (the table's `out_shape`). Where nothing is cast to its
 // dtype, it is laid out as the result, else row-major.
@@ -64,7 +68,6 @@ enum class OutShape : uint8_t {
   kKept,         // as kWarned, but left alone by a vector without elements, which says nothing
   kOneRow,       // as kWarned; one with gaps becomes a matrix of one row on the way to a vector
   kCopied,       // as kWarned; row-major if it has elements
-  kOrdered,      // as kWarned; as the result also where that is cast
 };
 void check_out_dtype(std::string_view op, OutDtype allowed, DType result, DType out);
 struct OutPolicy {

@@ -23,9 +23,30 @@ Tensor as_resized(const OperatorRecord& record, const Tensor& out, Span<const Te
   return alias_tensor(out, sizes, contiguous_strides(sizes), out.storage_offset());
 }
 
+// The record's policy, or what it says of these arguments.
+OutPolicy policy_for(const OperatorRecord& record, const Tensor& out, Span<const TensorSpan> inputs,
+                     bool of_all) {
+  OutPolicy policy = record.out_policy();
+  const TensorSpan first = inputs[0];
+  if (policy.dtype == OutDtype::kAveraged && of_all)
+    TD_CHECK(can_cast(first[0].dtype(), out.dtype()),
+             "{}(): input types can't be cast to the desired output type {}",
+             short_name(record.name()), scalar_type_name(out.dtype()));
+  if (policy.dtype == OutDtype::kDeviation && first[0].is_complex())
+    policy.dtype = OutDtype::kCastable;
+  const bool of_number = policy.dtype == OutDtype::kAnyNumber;
+  if (!of_number && policy.dtype != OutDtype::kOfReal) return policy;
+  policy.dtype = OutDtype::kSame;
+  for (const TensorSpan list : inputs)
+    for (const Tensor& input : list)
+      if (of_number ? input.dim() == 0 : input.is_complex()) policy.dtype = OutDtype::kCastable;
+  return policy;
+}
+
 }  // namespace
 
-void check_outs(const OperatorRecord& record, Tensors outs, Span<const TensorSpan> inputs) {
+OutPolicy check_outs(const OperatorRecord& record, Tensors outs, Span<const TensorSpan> inputs,
+                     bool of_all) {
   const bool exact = record.has(Flags::kOutExactOverlap), none = record.has(Flags::kOutNoOverlap);
   for (const Tensor* out : outs) {
     dispatch::check_out_keys(short_name(record.name()), *out, inputs);
@@ -42,11 +63,12 @@ void check_outs(const OperatorRecord& record, Tensors outs, Span<const TensorSpa
                  "the operation.");
     }
   }
+  return policy_for(record, *outs[0], inputs, of_all);
 }
 
-void write_outs(const OperatorRecord& record, Tensors outs, Tensors results) {
+void write_outs(const OperatorRecord& record, Tensors outs, Tensors results, OutPolicy policy) {
   for (size_t i = 0; i < outs.size(); i++)
-    write_out(short_name(record.name()), *outs[i], *results[i], record.out_policy());
+    write_out(short_name(record.name()), *outs[i], *results[i], policy);
 }
 
 KeySet excluded(const OperatorRecord& record) {

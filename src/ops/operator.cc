@@ -227,7 +227,9 @@ void compute_then_write(const Operator& op, const OperatorRecord& record, Stack&
   each_tensor(stack, [&](const Tensor& t) { inputs.push_back(t); });
   const std::vector<const Tensor*> targets = pointers(outs);
   const TensorSpan lists[] = {inputs};
-  forms::check_outs(record, targets, lists);
+  const int dims = op.schema().find("dim");
+  const bool of_all = dims >= 0 && stack[static_cast<size_t>(dims)].is_none();
+  const OutPolicy policy = forms::check_outs(record, targets, lists, of_all);
   const ExcludeKeys alone(forms::excluded(record));
   // Factories and sums compute in the dtype of out=.
   const int dtype = op.schema().find("dtype");
@@ -235,7 +237,7 @@ void compute_then_write(const Operator& op, const OperatorRecord& record, Stack&
       stack[static_cast<size_t>(dtype)].is_none())
     stack[static_cast<size_t>(dtype)] = targets[0]->dtype();
   record.form(Form::kPlain).call(stack);
-  forms::write_outs(record, targets, pointers(stack));
+  forms::write_outs(record, targets, pointers(stack), policy);
   stack = outs;
 }
 

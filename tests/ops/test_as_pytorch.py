@@ -446,3 +446,95 @@ def test_combinations_beyond_all_memory_are_refused_at_once():
             lib.combinations(lib.ones(3), 1000, with_replacement=True)
         with pytest.raises((TypeError, ValueError)):
             lib.combinations(lib.ones(3), 1 << 63)
+
+
+# --- out= that depends on the arguments ---
+
+OUT_DTYPES = ["float16", "float32", "float64", "int32", "bool", "complex64", "complex128"]
+
+
+def taken(call, dtype, size=()):
+    """What `call(lib, out=...)` leaves in out=, how it lies, or the exception's class."""
+    found = []
+    for lib in BOTH:
+        out = lib.empty(size, dtype=getattr(lib, dtype))
+        try:
+            call(lib, out)
+        except Exception as error:
+            found.append(type(error).__name__)
+        else:
+            found.append((out.tolist(), tuple(out.shape), out.stride()))
+    return found
+
+
+@pytest.mark.parametrize("dtype", OUT_DTYPES)
+@pytest.mark.parametrize("given", ["float32", "complex64"])
+@pytest.mark.parametrize("dim", [(), (0,), ((0,), True)], ids=str)
+@pytest.mark.filterwarnings("ignore")
+def test_an_average_of_complex_numbers_over_all_goes_into_no_real_out(dtype, given, dim):
+    def call(lib, out):
+        lib.mean(lib.tensor([1.0, 4.0]).to(getattr(lib, given)) * 2, *dim, out=out)
+
+    ours, theirs = taken(call, dtype, (1,) if len(dim) == 2 else ())
+    assert ours == theirs
+
+
+@pytest.mark.parametrize("dtype", OUT_DTYPES)
+@pytest.mark.parametrize("size", [(), (2,), (3,)], ids=str)
+@pytest.mark.parametrize("given", [("int64", 2, 3), ("float64", 2, [3, 5]), ("int16", [1, 2], 4)])
+@pytest.mark.filterwarnings("ignore:An output:UserWarning")
+def test_a_product_with_a_number_is_converted_to_the_out_of_inner(dtype, size, given):
+    def call(lib, out):
+        a, b = (lib.tensor(x, dtype=getattr(lib, given[0])) for x in given[1:])
+        lib.inner(a, b, out=out)
+
+    ours, theirs = taken(call, dtype, size)
+    assert ours == theirs
+
+
+def test_a_sum_of_products_is_not_converted_to_the_out_of_inner():
+    x = taeda.tensor([1.0, 2.0])
+    with pytest.raises(RuntimeError, match="Double"):
+        taeda.inner(x, x, out=taeda.empty((), dtype=taeda.float64))
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+@pytest.mark.parametrize("given", ["float32", "complex64"])
+@pytest.mark.parametrize("size", [(0,), (2, 2), (4, 3)], ids=str)
+@pytest.mark.filterwarnings("ignore:An output:UserWarning")
+def test_an_out_of_ifft_lies_and_is_converted_as_pytorchs(dtype, given, size):
+    def call(lib, out):
+        x = lib.arange(12.0).reshape(4, 3).to(getattr(lib, given))
+        lib.fft.ifft(x, dim=0, out=out)
+        out.zero_()  # the values are those of another test
+
+    ours, theirs = taken(call, dtype, size)
+    assert ours == theirs
+
+
+@pytest.mark.parametrize("name", ["std", "var"])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "complex64", "int32"])
+@pytest.mark.parametrize("given", ["float16", "bfloat16", "float32", "complex64"])
+@pytest.mark.parametrize("dim", [None, 0])
+def test_the_out_of_a_deviation_is_of_the_dtypes_that_pytorch_takes(name, dtype, given, dim):
+    def call(lib, out):
+        x = lib.tensor([[1.0, 2.0], [3.0, 6.0]]).to(getattr(lib, given))
+        getattr(lib, name)(x, dim, out=out)
+        out.zero_()
+
+    ours, theirs = taken(call, dtype, () if dim is None else (2,))
+    assert ours == theirs
+
+
+@pytest.mark.parametrize("dtype", ["int64", "bool", "float16"])
+@pytest.mark.parametrize("sizes", [(5, 2, 1, 5), (5, 2, 2, 4), (5, 2, 2, 5)], ids=str)
+def test_ormqr_looks_at_shapes_before_the_dtype(dtype, sizes):
+    rows, columns, scales, others = sizes
+
+    def call(lib):
+        made = (
+            lib.zeros(s, dtype=getattr(lib, dtype)) for s in ((rows, columns), scales, (others, 2))
+        )
+        return lib.ormqr(*made)
+
+    same(call)

@@ -56,6 +56,10 @@ def test_conjugates_are_of_arguments(tmp_path: Path) -> None:
             "'n' stands where a tensor's name is expected",
         ),
         (
+            "f(Tensor self, Tensor? n=None) -> Tensor\n  expr: self\n  numbers: [n]",
+            "numbers stand for tensors that are always given, 'n' may be None",
+        ),
+        (
             "f(Tensor self) -> Tensor\n  kernel: f\n  grad: none\n  out: {result: [self.sizes()]}",
             "'out' must give sizes and dtype of",
         ),
