@@ -73,10 +73,6 @@ bool is_number_type(DType t) { return t != DType::kBool && !is_storage_type(t); 
 
 }  // namespace
 
-bool is_half_on_cpu(const Tensor& t) {
-  return t.device().is_cpu() && is_reduced_floating(t.dtype());
-}
-
 bool has_absolute(const Tensor& t) {
   const DType type = t.dtype();
   TD_CHECK_IMPLEMENTED(is_number_type(type) || is_complex(type) || is_signed_float8(type),

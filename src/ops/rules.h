@@ -32,8 +32,6 @@ bool takes_no_gradient(const Tensor& t);
 
 // Whether the dtype is a storage type, whose integers have only some of the operators of integers.
 bool is_stored(const Tensor& t);
-// Whether PyTorch has no kernel for the elements on the CPU: of half precision, computed on devices.
-bool is_half_on_cpu(const Tensor& t);
 // Whether abs is of elements of this kind: the eight-bit floats have a sign bit.
 bool has_absolute(const Tensor& t);
 // Whether there are matrix products of such elements: of numbers, and of eight-bit floats.

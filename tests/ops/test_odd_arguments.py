@@ -83,3 +83,13 @@ def test_points_of_a_simplex_have_no_derivative_of_their_own():
     x = taeda.tensor([1.5, 2.0], requires_grad=True)
     with pytest.raises(RuntimeError, match="derivative for aten::_sample_dirichlet is not"):
         taeda._sample_dirichlet(x).sum().backward()
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_half_precision_is_averaged_in_any_layout(dtype):
+    x = torch.linspace(-1, 1, 2 * 3 * 6 * 8).view(2, 3, 6, 8).to(getattr(torch, dtype))
+    expected = torch.nn.functional.avg_pool2d(x, 2).float()
+    ours = taeda.tensor(x.float().tolist()).to(getattr(taeda, dtype))
+    for y in (ours, ours.to(memory_format=taeda.channels_last)):
+        found = taeda.nn.functional.avg_pool2d(y, 2).float().tolist()
+        torch.testing.assert_close(torch.tensor(found), expected, rtol=1e-2, atol=1e-3)
