@@ -240,6 +240,11 @@ def jobs_of(args: argparse.Namespace, build: Path) -> Iterator[Job]:
         yield python("emulated", named or EMULATED)
         return
     whole = not (args.only or args.sanitize or named)
+    if args.only != "python":
+        program = "taeda_core_tests" if args.only == "core" else "taeda_tests"
+        yield cpp("C++", LEFT_OUT.get(args.sanitize, ""), program)
+        if whole:
+            yield cpp("C++ baseline", BASELINE_CPP, **BASELINE_ENVIRONMENT)
     if args.only not in ("cpp", "core"):
         if args.sanitize:
             env["LD_PRELOAD"] = sanitizer_libraries(args.sanitize)
@@ -257,12 +262,6 @@ def jobs_of(args: argparse.Namespace, build: Path) -> Iterator[Job]:
             for path in folders_of(ROOT / "tests"):
                 yield python(path, [path])
             yield python("baseline", BASELINE, **BASELINE_ENVIRONMENT)
-    if args.only != "python":
-        env.pop("LD_PRELOAD", None)
-        program = "taeda_core_tests" if args.only == "core" else "taeda_tests"
-        yield cpp("C++", LEFT_OUT.get(args.sanitize, ""), program)
-        if whole:
-            yield cpp("C++ baseline", BASELINE_CPP, **BASELINE_ENVIRONMENT)
 
 
 def main() -> int:
