@@ -176,10 +176,12 @@ class Graph:
         self.graph_pool = pool
         self.capture_error_mode = capture_error_mode
 
+    def _mode(self) -> str:
+        return "global" if self.capture_error_mode == "default" else self.capture_error_mode
+
     def capture_begin(self) -> None:
         """Captures the current stream from now on, which must not be the default one."""
-        mode = self.capture_error_mode
-        self._graph.capture_begin(self.graph_pool, "global" if mode == "default" else mode)
+        self._graph.capture_begin(self.graph_pool, self._mode())
 
     def capture_end(self) -> None:
         """Ends the capture, on the stream that it began on."""
@@ -210,17 +212,12 @@ class Graph:
         self._graph.debug_dump(path)
 
     def __enter__(self) -> None:
-        synchronize()
-        empty_cache()
-        empty_host_cache()
-        self.capture_begin()
+        stream = cuda.current_stream()
+        self._block = cuda.graph(self._graph, self.graph_pool, stream, self._mode())
+        self._block.__enter__()
 
     def __exit__(self, kind: Any, value: Any, traceback: Any) -> None:
-        try:
-            self.capture_end()
-        except RuntimeError:
-            if value is None:  # else what the block raised says why
-                raise
+        self._block.__exit__(kind, value, traceback)
 
 
 __path__: list[str] = []  # modules in it: taeda/_missing/private.py
