@@ -62,6 +62,7 @@ void cross_entropy(const View& loss, const View& lse, const View& total, const V
     const View inputs[] = {a, b};
     pointwise({{name, 0, false}, DType::kFloat64, DType::kFloat64, nullptr}, out, inputs);
   };
+  if (label_smoothing == 0) return run_loop("div", loss, sum, scale);
   run_loop("div", sum, sum, scale);
   run_loop("div", scale, scale, scale);  // NaN where nothing weighs, else 1
   run_loop("mul", loss, sum, scale);
