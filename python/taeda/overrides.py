@@ -148,6 +148,7 @@ def resolve_name(function: Callable) -> str | None:
 class TorchFunctionMode:
     """Context manager whose ``__torch_function__`` sees every operator called in the block.
 
+    >>> from torch.overrides import TorchFunctionMode
     >>> class Log(TorchFunctionMode):
     ...     def __torch_function__(self, func, types, args=(), kwargs=None):
     ...         print(func.__name__)

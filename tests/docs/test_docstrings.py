@@ -57,17 +57,16 @@ def collect():
         for name, doc in documented(owner):
             if isinstance(doc, str) and ">>>" in doc and doc not in seen:
                 seen.add(doc)
-                own = {name: getattr(owner, name)} if name.startswith("Torch") else {}  # modes
-                yield pytest.param(doc, own, id=f"{path}.{name}")
+                yield pytest.param(doc, id=f"{path}.{name}")
 
 
-@pytest.mark.parametrize("doc, names", list(collect()))
-def test_example(doc, names):
+@pytest.mark.parametrize("doc", list(collect()))
+def test_example(doc):
     taeda.manual_seed(0)
     doc = re.sub(
         r"\b(from|import) torch\b", r"\1 taeda", doc
     )  # what a program has that runs on taeda
-    test = doctest.DocTestParser().get_doctest(doc, {**names, **NAMES}, "doc", None, 0)
+    test = doctest.DocTestParser().get_doctest(doc, NAMES, "doc", None, 0)
     flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL
     output = []
     result = doctest.DocTestRunner(optionflags=flags, verbose=False).run(test, out=output.append)

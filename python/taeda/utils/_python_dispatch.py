@@ -25,6 +25,7 @@ __all__ = [
 class TorchDispatchMode:
     """Context manager whose ``__torch_dispatch__`` sees every operator of the block.
 
+    >>> from torch.utils._python_dispatch import TorchDispatchMode
     >>> class Log(TorchDispatchMode):
     ...     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
     ...         print(func)
