@@ -259,7 +259,6 @@ KERNELS = {
     "cdist integers": lambda lib, F: lib.cdist(lib.ones(2, 2), lib.ones(2, 2, dtype=lib.int64)),
     "cdist mode": lambda lib, F: lib.cdist(lib.ones(2, 2), lib.ones(2, 2), compute_mode=3),
     "cdist word": lambda lib, F: lib.cdist(lib.ones(2, 2), lib.ones(2, 2), compute_mode="a"),
-    "avg_pool3d": lambda lib, F: F.avg_pool3d(lib.ones(1, 2, 2, 2, dtype=lib.float16), 2),
     "dist": lambda lib, F: lib.dist(lib.tensor([1]), lib.tensor([2])),
     "rrelu": lambda lib, F: F.rrelu(lib.ones(3, dtype=lib.float16), training=True),
     "solve_triangular": lambda lib, F: lib.linalg.solve_triangular(
