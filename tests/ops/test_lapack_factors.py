@@ -179,3 +179,79 @@ def test_qr_of_small_matrices_spreads_nan():
     x[2, 1] = float("nan")
     q, r = taeda.linalg.qr(x)
     assert taeda.isnan(q).any() and taeda.isnan(r[1, 1])
+
+
+def graded(n):
+    return 10.0 ** -np.arange(n)
+
+
+SYMMETRIC = {
+    "any": lambda n, random: random.standard_normal((n, n)),
+    "of rank 2": lambda n, random: np.outer(*random.standard_normal((2, n))),
+    "the identity": lambda n, random: np.eye(n) * 3 / 2,
+    "zero": lambda n, random: np.zeros((n, n)),
+    "diagonal": lambda n, random: np.diag(random.standard_normal(n)),
+    "tridiagonal": lambda n, random: np.diag(np.ones(n)) + np.diag(np.ones(n - 1), 1),
+    "of ones": lambda n, random: np.ones((n, n)),
+    "in blocks": lambda n, random: np.kron(np.eye(n), [[0, 1], [1, 0]])[:n, :n],
+    "falling": lambda n, random: np.outer(graded(n), graded(n)) * random.standard_normal((n, n)),
+    "rising": lambda n, random: np.outer(*[graded(n)[::-1]] * 2) * random.standard_normal((n, n)),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 7, 8, 9, 16, 17, 31, 32, 33])
+@pytest.mark.parametrize("kind", SYMMETRIC)
+def test_small_eigh(kind, n, dtype):
+    """Up to 32 rows in a kernel of its own, which reads one triangle."""
+    x = SYMMETRIC[kind](n, np.random.default_rng(n))
+    epsilon, largest = np.finfo(dtype).eps, np.finfo(dtype).max
+    for scale in (1, largest**-0.8, largest**0.8):
+        a = ((x + x.T) * scale).astype(dtype)
+        exact = a.astype("longdouble") / scale  # whose squares stay in range
+        norm = max(float(np.sqrt((exact**2).sum())), epsilon)
+        other = np.tril(np.full_like(a, 9), -1)
+        for uplo, of in (("L", np.tril(a) + other.T), ("U", np.triu(a) + other)):
+            for columns in (False, True):
+                batch = taeda.from_numpy(np.stack([of, of]))
+                batch = batch.mT.contiguous().mT if columns else batch
+                values, vectors = taeda.linalg.eigh(batch, uplo)
+                assert taeda.equal(values[0], values[1])
+                w, v = (y[0].numpy().astype("longdouble") for y in (values, vectors))
+                w /= scale
+                assert (np.diff(w) >= 0).all()
+                tolerance = 4 * n * epsilon
+                assert np.abs(v.T @ v - np.eye(n)).max() < tolerance
+                assert np.abs(exact @ v - v * w).max() < tolerance * norm
+                only = taeda.linalg.eigvalsh(batch, uplo)[0].numpy().astype("longdouble") / scale
+                assert np.abs(only - w).max() < tolerance * norm
+                truth = np.linalg.eigvalsh(exact.astype("float64"))
+                assert np.abs(w - truth).max() < tolerance * norm
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_eigh_of_what_is_no_number(bad, dtype):
+    """Small matrices end as large ones do; the other triangle may hold anything."""
+    ends = []
+    for n in (8, 40):
+        a = np.eye(n, dtype=dtype)
+        a[0, 3] = bad
+        assert taeda.linalg.eigvalsh(taeda.from_numpy(a)).eq(1).all()
+        try:
+            ends.append(str(taeda.linalg.eigvalsh(taeda.from_numpy(a), "U").isnan().any().item()))
+        except taeda.linalg.LinAlgError as error:
+            ends.append(str(error).split("(error")[0])
+    assert ends[0] == ends[1]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64"])
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 8, 9, 17])
+def test_small_lu(n, dtype):
+    a = matrices((50, n, n), dtype)
+    P, L, U = (x.numpy() for x in taeda.linalg.lu(taeda.from_numpy(a)))
+    close(P @ L @ U, a, dtype)
+    assert (np.abs(np.tril(L, -1)) <= (1.5 if "complex" in dtype else 1)).all()
+    error = np.abs(taeda.linalg.det(taeda.from_numpy(a)).numpy() - np.linalg.det(a.astype("D")))
+    largest = np.linalg.norm(a.astype("D"), axis=2).prod(1)
+    assert (error <= 10 * n * np.finfo(dtype).eps * largest).all()

@@ -191,8 +191,11 @@ template <class T>
 TD_FN int64_t index_of_largest(const T* x, int64_t n) {
   int64_t i = 0;
   if (n <= kShort || kLanes<T> == 0) {
-    for (int64_t at = 1; at < n; at++)
-      if (size_of(x[at]) > size_of(x[i]) || x[i] != x[i]) i = at;
+#pragma GCC unroll 4
+    for (int64_t at = 1; at < n; at++) {  // no branches: which is larger cannot be foreseen
+      const bool larger = (size_of(x[at]) > size_of(x[i])) | (x[i] != x[i]);
+      i = larger ? at : i;
+    }
     return i;
   }
   if constexpr (kLanes < T >> 0) {
@@ -231,8 +234,43 @@ TD_FN void subtract_multiples(T* to, int64_t ld, const T* x, int64_t n, const T*
   }
 }
 
+// Factors of a real matrix of kSize rows and columns, in loops that are unrolled. Rows are
+// exchanged without asking whether they are two: which is cannot be foreseen.
+template <int kSize, class T>
+int factor_few(T* a, int64_t ld, int* pivots) {
+  int info = 0;
+#pragma GCC unroll 4
+  for (int j = 0; j < kSize; j++) {
+    T* const column = a + j * ld;
+    const int p = j + static_cast<int>(index_of_largest(column + j, kSize - j));
+    pivots[j] = p;
+    if (column[p] == T(0)) {
+      if (info == 0) info = j + 1;
+      continue;
+    }
+#pragma GCC unroll 4
+    for (int c = 0; c < kSize; c++) std::swap(a[c * ld + j], a[c * ld + p]);
+    const T pivot = column[j];
+    const bool multiply = has_reciprocal(pivot);
+    const T inverse = T(1) / pivot;
+#pragma GCC unroll 4
+    for (int i = j + 1; i < kSize; i++)
+      column[i] = multiply ? column[i] * inverse : column[i] / pivot;
+#pragma GCC unroll 4
+    for (int c = j + 1; c < kSize; c++)
+#pragma GCC unroll 4
+      for (int i = j + 1; i < kSize; i++) a[c * ld + i] -= a[c * ld + j] * column[i];
+  }
+  return info;
+}
+
 template <class T>
 int factor_columns_of(T* a, int64_t ld, int64_t rows, int64_t columns, int* pivots) {
+  if constexpr (!kComplex<T>) {
+    if (rows == 2 && columns == 2) return factor_few<2>(a, ld, pivots);
+    if (rows == 3 && columns == 3) return factor_few<3>(a, ld, pivots);
+    if (rows == 4 && columns == 4) return factor_few<4>(a, ld, pivots);
+  }
   int info = 0;
   for (int64_t j = 0; j < std::min(rows, columns); j++) {
     T* const diagonal = a + j * ld + j;

@@ -86,18 +86,36 @@ int lapack_call(const LapackCost& cost, F call) {
   return call_detached(cost.numbers * static_cast<int64_t>(sizeof(T)), guarded);
 }
 
-// The same for a routine that takes a workspace: call(work, length), first to learn the length.
+// The same for a routine that takes a workspace: call(work, length), first to learn the length,
+// which is kept in `known` for the matrices that follow: the question takes as long as a small
+// matrix.
 template <class T, class F>
-int lapack_call_with_workspace(const LapackCost& cost, const F& call) {
-  T answer{};
-  {
-    const OpenBlasCall in_openblas;
-    call(&answer, -1);
+int lapack_call_with_workspace(const LapackCost& cost, const F& call,
+                               std::atomic<int>* known = nullptr) {
+  int length = known ? known->load() : 0;
+  if (length == 0) {
+    T answer{};
+    {
+      const OpenBlasCall in_openblas;
+      call(&answer, -1);
+    }
+    length = workspace_length(answer);
+    if (known) known->store(length);
   }
-  const int length = workspace_length(answer);
   const Scratch<T> workspace(length);
   return lapack_call<T>({cost.work, cost.numbers + length},
                         [=] { return call(workspace.data(), length); });
+}
+
+// The same for a decomposition of this many columns. Asking for the length of the workspace takes
+// as long as a small one, whose columns LAPACK does not block anyway.
+constexpr int kUnblockedLapack = 32;
+template <class T, class F>
+int lapack_call_of_columns(const LapackCost& cost, int columns, const F& call) {
+  constexpr int kLength = kUnblockedLapack * kUnblockedLapack;
+  if (columns > kUnblockedLapack) return lapack_call_with_workspace<T>(cost, call);
+  const Scratch<T> workspace(kLength);
+  return lapack_call<T>(cost, [=] { return call(workspace.data(), kLength); });
 }
 
 // A batch of matrices without gaps, each row-major or column-major.

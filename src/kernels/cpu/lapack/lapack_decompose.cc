@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "kernels/cpu/lapack/qr_routines.h"
+#include "kernels/cpu/lapack/small_eigh.h"
 
 namespace taeda::cpu {
 
@@ -43,7 +44,7 @@ namespace {
 // gesdd of one matrix; complex ones need a workspace of reals beside the others.
 template <class T>
 int gesdd(char job, const ColumnMajor<T>& a, int rows, int columns, const Scratch<Real<T>>& s,
-          const ColumnMajor<T>& u, const ColumnMajor<T>& vh) {
+          const ColumnMajor<T>& u, const ColumnMajor<T>& vh, std::atomic<int>& length) {
   using R = Real<T>;
   const int k = std::min(rows, columns), lda = a.rows(), ldu = u.rows(), ldvh = vh.rows();
   const Scratch<int> iwork(int64_t{8} * k);
@@ -51,27 +52,27 @@ int gesdd(char job, const ColumnMajor<T>& a, int rows, int columns, const Scratc
   const int64_t reals =
       job == 'N' ? 7 * least : least * std::max(5 * least + 7, 2 * most + 2 * least + 1);
   const Scratch<R> rwork(kComplexLapack<T> ? reals : 0);
-  const auto call = [=](T* work, int length) {
+  const auto call = [=](T* work, int size) {
     int info = 0;
     if constexpr (kComplexLapack<T>) {
       using F = void(const char*, const int*, const int*, T*, const int*, R*, T*, const int*, T*,
                      const int*, T*, const int*, R*, int*, int*, StringLength);
       static auto* const f = lapack_for<T, F>("gesdd");
       f(&job, &rows, &columns, a.data(), &lda, s.data(), u.data(), &ldu, vh.data(), &ldvh, work,
-        &length, rwork.data(), iwork.data(), &info, 1);
+        &size, rwork.data(), iwork.data(), &info, 1);
     } else {
       using F = void(const char*, const int*, const int*, T*, const int*, R*, T*, const int*, T*,
                      const int*, T*, const int*, int*, int*, StringLength);
       static auto* const f = lapack_for<T, F>("gesdd");
       f(&job, &rows, &columns, a.data(), &lda, s.data(), u.data(), &ldu, vh.data(), &ldvh, work,
-        &length, iwork.data(), &info, 1);
+        &size, iwork.data(), &info, 1);
     }
     return info;
   };
   const double elements = 1.0 * static_cast<double>(most) * (job == 'A' ? most : least);
   return lapack_call_with_workspace<T>(
-      {(job == 'N' ? 3.0 : 10.0) * elements * k, int64_t{3} * static_cast<int64_t>(elements)},
-      call);
+      {(job == 'N' ? 3.0 : 10.0) * elements * k, int64_t{3} * static_cast<int64_t>(elements)}, call,
+      &length);
 }
 
 }  // namespace
@@ -84,6 +85,7 @@ void lapack_svd(const View& u, const View& s, const View& vh, const View& a, boo
     const int k = std::min(m.rows, m.columns);
     const int u_columns = full_matrices ? m.rows : k, vh_rows = full_matrices ? m.columns : k;
     FirstFailure failure;
+    std::atomic<int> length{0};
     over_batch(m.count, std::max(m.rows, m.columns), [&](int64_t i) {
       T* const to_u = compute_uv ? u.as<T>() + i * m.rows * u_columns : nullptr;
       T* const to_vh = compute_uv ? vh.as<T>() + i * vh_rows * m.columns : nullptr;
@@ -102,7 +104,7 @@ void lapack_svd(const View& u, const View& s, const View& vh, const View& a, boo
       failure.note(i, gesdd(!compute_uv     ? 'N'
                             : full_matrices ? 'A'
                                             : 'S',
-                            x, m.rows, m.columns, values, u_columnwise, vh_columnwise));
+                            x, m.rows, m.columns, values, u_columnwise, vh_columnwise, length));
       copy_elements(s.as<Real<T>>() + i * k, values.data(), k);
       if (!compute_uv) return;
       u_columnwise.store(u, u_columns, i);
@@ -173,6 +175,11 @@ void lapack_eigh(const View& values, const View& vectors, const View& a, bool up
     FirstFailure failure;
     over_batch(m.count, m.rows, [&](int64_t i) {
       if (m.each == 0) return;
+      if constexpr (!kComplexLapack<T>)
+        if (m.rows <= kSmallEigh && small_eigh(a.as<T>() + i * m.each, m.rows,
+                                               upper == m.by_columns, values.as<T>() + i * m.rows,
+                                               compute_v ? vectors.as<T>() + i * m.each : nullptr))
+          return;
       const ColumnMajor<T> x(m.rows, m.rows);
       x.load(m, a, i);
       const Scratch<Real<T>> ascending(m.rows);
@@ -196,7 +203,7 @@ LapackCost geev_cost(int n, bool vectors) {
 
 template <class T>
 int geev(const ColumnMajor<std::complex<T>>& x, int n, std::complex<T>* values,
-         std::complex<T>* vectors) {
+         std::complex<T>* vectors, std::atomic<int>& length) {
   using C = std::complex<T>;
   using F = void(const char*, const char*, const int*, C*, const int*, C*, C*, const int*, C*,
                  const int*, C*, const int*, T*, int*, StringLength, StringLength);
@@ -205,13 +212,13 @@ int geev(const ColumnMajor<std::complex<T>>& x, int n, std::complex<T>* values,
   const ColumnMajor<C> v(vectors ? n : 0, n);
   const Scratch<T> rwork(int64_t{2} * n);
   const Scratch<C> found(n);
-  const auto call = [=](C* work, int length) {
+  const auto call = [=](C* work, int size) {
     int info = 0;
-    f(&left, &right, &n, x.data(), &n, found.data(), nullptr, &n, v.data(), &n, work, &length,
+    f(&left, &right, &n, x.data(), &n, found.data(), nullptr, &n, v.data(), &n, work, &size,
       rwork.data(), &info, 1, 1);
     return info;
   };
-  const int status = lapack_call_with_workspace<C>(geev_cost(n, vectors != nullptr), call);
+  const int status = lapack_call_with_workspace<C>(geev_cost(n, vectors != nullptr), call, &length);
   copy_elements(values, found.data(), n);
   if (vectors) copy_elements(vectors, v.data(), v.numel());
   return status;
@@ -219,20 +226,21 @@ int geev(const ColumnMajor<std::complex<T>>& x, int n, std::complex<T>* values,
 
 // Real matrices: LAPACK gives a conjugate pair of vectors as its real and its imaginary part.
 template <class T>
-int geev(const ColumnMajor<T>& x, int n, std::complex<T>* values, std::complex<T>* vectors) {
+int geev(const ColumnMajor<T>& x, int n, std::complex<T>* values, std::complex<T>* vectors,
+         std::atomic<int>& length) {
   using F = void(const char*, const char*, const int*, T*, const int*, T*, T*, T*, const int*, T*,
                  const int*, T*, const int*, int*, StringLength, StringLength);
   static auto* const f = lapack_for<T, F>("geev");
   const char left = 'N', right = vectors ? 'V' : 'N';
   const ColumnMajor<T> v(vectors ? n : 0, n);
   const Scratch<T> real(n), imaginary(n);
-  const auto call = [=](T* work, int length) {
+  const auto call = [=](T* work, int size) {
     int info = 0;
     f(&left, &right, &n, x.data(), &n, real.data(), imaginary.data(), nullptr, &n, v.data(), &n,
-      work, &length, &info, 1, 1);
+      work, &size, &info, 1, 1);
     return info;
   };
-  const int status = lapack_call_with_workspace<T>(geev_cost(n, vectors != nullptr), call);
+  const int status = lapack_call_with_workspace<T>(geev_cost(n, vectors != nullptr), call, &length);
   for (int j = 0; j < n; j++) values[j] = {real[j], imaginary[j]};
   if (!vectors) return status;
   for (int j = 0; j < n; j++) {
@@ -256,13 +264,14 @@ void lapack_eig(const View& values, const View& vectors, const View& a, bool com
     using C = std::complex<Real<T>>;
     const Matrices m(a);
     FirstFailure failure;
+    std::atomic<int> length{0};
     over_batch(m.count, m.rows, [&](int64_t i) {
       if (m.each == 0) return;
       if (!all_finite(a.as<T>() + i * m.each, m.each)) return failure.note(i, -1);
       const ColumnMajor<T> x(m.rows, m.rows);
       x.load(m, a, i);
       failure.note(i, geev(x, m.rows, values.as<C>() + i * m.rows,
-                           compute_v ? vectors.as<C>() + i * m.each : nullptr));
+                           compute_v ? vectors.as<C>() + i * m.each : nullptr, length));
     });
     TD_CHECK(!failure.any() || failure.code() > 0,
              "torch.linalg.eig: input tensor should not contain infs or NaNs.");

@@ -52,7 +52,7 @@ void lapack_ldl_factor(const View& LD, const View& pivots, const View& info, con
       const Scratch<int> swaps(n);
       x.load(m, self, i);
       status =
-          lapack_call_with_workspace<T>({1.0 / 3 * n * n * n, x.numel()}, [=](T* work, int length) {
+          lapack_call_of_columns<T>({1.0 / 3 * n * n * n, x.numel()}, n, [=](T* work, int length) {
             int result = 0;
             factor(&kLower, &n, x.data(), &n, swaps.data(), work, &length, &result, 1);
             return result;

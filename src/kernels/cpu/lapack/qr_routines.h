@@ -16,45 +16,34 @@ struct QrRoutines {
   Factor* const geqrf = lapack_for<T, Factor>("geqrf");
   Generate* const generate = lapack_for<T, Generate>(kComplexLapack<T> ? "ungqr" : "orgqr");
 
-  // Asking for the length of the workspace takes as long as a small decomposition, whose columns
-  // LAPACK does not block anyway.
-  static constexpr int kUnblocked = 32;
-  template <class F>
-  static void call(const LapackCost& cost, int columns, const F& f) {
-    if (columns > kUnblocked) {
-      lapack_call_with_workspace<T>(cost, f);
-      return;
-    }
-    const Scratch<T> workspace(kUnblocked * kUnblocked);
-    lapack_call<T>(cost, [=] { return f(workspace.data(), kUnblocked * kUnblocked); });
-  }
-
   // Few columns, and no more rows than stay in the first cache with them.
   static constexpr bool is_small(int rows, int columns) {
-    return !kComplexLapack<T> && columns <= kUnblocked && rows <= 4 * kUnblocked;
+    return !kComplexLapack<T> && columns <= kUnblockedLapack && rows <= 4 * kUnblockedLapack;
   }
 
   void factor(const ColumnMajor<T>& a, int rows, int columns, const Scratch<T>& tau) const {
     if constexpr (!kComplexLapack<T>)
       if (is_small(rows, columns)) return small_qr_factor(a.data(), rows, columns, tau.data());
-    call({2.0 * rows * columns * std::min(rows, columns), a.numel()}, columns,
-         [=, f = geqrf, lda = a.rows()](T* work, int length) {
-           int info = 0;
-           f(&rows, &columns, a.data(), &lda, tau.data(), work, &length, &info);
-           return info;
-         });
+    lapack_call_of_columns<T>({2.0 * rows * columns * std::min(rows, columns), a.numel()}, columns,
+                              [=, f = geqrf, lda = a.rows()](T* work, int length) {
+                                int info = 0;
+                                f(&rows, &columns, a.data(), &lda, tau.data(), work, &length,
+                                  &info);
+                                return info;
+                              });
   }
   void form_q(const ColumnMajor<T>& a, int rows, int columns, int reflectors,
               const Scratch<T>& tau) const {
     if constexpr (!kComplexLapack<T>)
       if (is_small(rows, columns))
         return small_qr_generate(a.data(), rows, columns, reflectors, tau.data());
-    call({2.0 * rows * columns * reflectors, a.numel()}, columns,
-         [=, f = generate, lda = a.rows()](T* work, int length) {
-           int info = 0;
-           f(&rows, &columns, &reflectors, a.data(), &lda, tau.data(), work, &length, &info);
-           return info;
-         });
+    lapack_call_of_columns<T>({2.0 * rows * columns * reflectors, a.numel()}, columns,
+                              [=, f = generate, lda = a.rows()](T* work, int length) {
+                                int info = 0;
+                                f(&rows, &columns, &reflectors, a.data(), &lda, tau.data(), work,
+                                  &length, &info);
+                                return info;
+                              });
   }
 };
 
