@@ -104,15 +104,20 @@ struct Tiles {
 };
 
 // Calls f(sample, tile row, tile column, length, offset) for runs of at most kLanes tiles of a row.
+// Where a row ends, tiles before are done again rather than few of them: storing a part of a vector
+// takes much longer.
 template <class F>
 TD_FN void for_each_run(const Tiles& tiles, int64_t begin, int64_t end, const F& f) {
   for (int64_t t = begin; t < end;) {
     const int64_t in_sample = t % tiles.per_sample(), column = in_sample % tiles.across;
     const int64_t n = std::min({kLanes, tiles.across - column, end - t});
-    f(t / tiles.per_sample(), in_sample / tiles.across, column, n, t - begin);
+    const int64_t again = std::min({kLanes - n, column, t - begin});
+    f(t / tiles.per_sample(), in_sample / tiles.across, column - again, n + again,
+      t - again - begin);
     t += n;
   }
 }
+TD_FN void store_first(float* p, V v, int64_t n) { n >= kLanes ? store(p, v) : store_n(p, v, n); }
 
 // The 16 elements of a chunk: [element][channel][tile].
 struct Chunk {
@@ -120,6 +125,10 @@ struct Chunk {
   int64_t element_stride, tiles;
   float* at(int element, int64_t channel) const {
     return data + element * element_stride + channel * tiles;
+  }
+  // How many elements a run of n tiles stores: the next run overwrites what is too much.
+  int64_t stored(int64_t n, int64_t offset) const {
+    return std::max(n, std::min(kLanes, tiles - offset));
   }
 };
 
@@ -142,10 +151,11 @@ void transform_input(const Chunk& to, const Images& x, const Tiles& tiles, int64
       input_side(column, d[0][b], d[1][b], d[2][b], d[3][b]);
       for (int a = 0; a < 4; a++) v[a][b] = column[a];
     }
+    const int64_t stored = to.stored(n, at);
     for (int a = 0; a < 4; a++) {
       V out[4];
       input_side(out, v[a][0], v[a][1], v[a][2], v[a][3]);
-      for (int b = 0; b < 4; b++) store_n(to.at(4 * a + b, channel) + at, out[b], n);
+      for (int b = 0; b < 4; b++) store_first(to.at(4 * a + b, channel) + at, out[b], stored);
     }
   });
 }
@@ -164,10 +174,11 @@ void transform_gradient(const Chunk& to, const Images& gy, const Tiles& tiles, i
       output_adjoint(column, d[0][b], d[1][b]);
       for (int a = 0; a < 4; a++) v[a][b] = column[a];
     }
+    const int64_t stored = to.stored(n, at);
     for (int a = 0; a < 4; a++) {
       V out[4];
       output_adjoint(out, v[a][0], v[a][1]);
-      for (int b = 0; b < 4; b++) store_n(to.at(4 * a + b, channel) + at, out[b], n);
+      for (int b = 0; b < 4; b++) store_first(to.at(4 * a + b, channel) + at, out[b], stored);
     }
   });
 }
@@ -181,7 +192,7 @@ void transform_output(const Images& y, const Chunk& m, const Tiles& tiles, int64
     V v[2][4];
     for (int b = 0; b < 4; b++) {
       V column[2], in[4];
-      for (int a = 0; a < 4; a++) in[a] = load_n(m.at(4 * a + b, channel) + at, n);
+      for (int a = 0; a < 4; a++) in[a] = load(m.at(4 * a + b, channel) + at);  // or other tiles'
       output_side(column, in[0], in[1], in[2], in[3]);
       v[0][b] = column[0], v[1][b] = column[1];
     }
@@ -192,8 +203,8 @@ void transform_output(const Images& y, const Chunk& m, const Tiles& tiles, int64
       const V even = out[0] + V(bias), odd = out[1] + V(bias);
       hn::StoreInterleaved2(even.raw, odd.raw, V::Tag(), row);
       float* target = image + (2 * i + a) * y.width + 2 * j;
-      store_n(target, load(row), std::min(count, kLanes));
-      if (count > kLanes) store_n(target + kLanes, load(row + kLanes), count - kLanes);
+      store_first(target, load(row), count);
+      if (count > kLanes) store(target + count - kLanes, load(row + count - kLanes));
     }
   });
 }
@@ -215,7 +226,7 @@ void transform_filters(float* u, int64_t element_stride, const float* w, int64_t
     for (int a = 0; a < 4; a++) {
       V out[4];
       filter_side(out, v[a][0], v[a][1], v[a][2]);
-      for (int b = 0; b < 4; b++) store_n(u + (4 * a + b) * element_stride + f, out[b], n);
+      for (int b = 0; b < 4; b++) store_first(u + (4 * a + b) * element_stride + f, out[b], n);
     }
   }
 }
