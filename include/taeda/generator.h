@@ -114,6 +114,10 @@ class Mt19937 final : public Generator {
   // `buffer`, which has buffer_words(n) words and is best aligned to 64 bytes.
   const uint32_t* draw(int64_t n, uint32_t* buffer);
   static constexpr int kWords = 624;  // of the twister's state
+  // The numbers that random() gives next, `most` or fewer: as many as the result says. skip() draws
+  // them, all or the first ones.
+  int64_t peek(uint32_t* out, int64_t most);
+  void skip(int64_t n) { advance(n); }
   static constexpr int64_t buffer_words(int64_t n) {
     return ((n + kWords - 1) / kWords + 1) * kWords;
   }

@@ -120,6 +120,16 @@ void Mt19937::fill(uint32_t* out, int64_t n) {
   }
 }
 
+int64_t Mt19937::peek(uint32_t* out, int64_t most) {
+  if (left_ == 1) {
+    twist();
+    left_ = kWords + 1;
+  }
+  const int64_t n = std::min<int64_t>(most, left_ - 1);
+  mersenne::temper(state_ + next_, out, n);
+  return n;
+}
+
 double Mt19937::normal() {
   if (next_normal_) {
     const double value = *next_normal_;

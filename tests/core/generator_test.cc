@@ -64,6 +64,21 @@ TEST(Generator, DrawGivesTheSameWordsBeforeTempering) {
   }
 }
 
+TEST(Generator, PeekGivesWordsThatSkipDraws) {
+  Mt19937 one(3), peeked(3);
+  std::mt19937 numbers(1);
+  uint32_t words[Mt19937::kWords];
+  for (int round = 0; round < 200; round++) {
+    const int64_t most = 1 + numbers() % Mt19937::kWords, n = peeked.peek(words, most);
+    ASSERT_TRUE(n >= 1 && n <= most);
+    const int64_t drawn = 1 + numbers() % n;
+    peeked.skip(drawn);
+    for (int64_t i = 0; i < drawn; i++) ASSERT_EQ(words[i], one.random());
+    ASSERT_EQ(peeked.random(), one.random());
+  }
+  EXPECT_EQ(one.random64(), peeked.random64());
+}
+
 TEST(Generator, DrawsFromAStateThatEndsEarly) {
   Mt19937 one(3), drawn(3);
   one.random();

@@ -226,6 +226,23 @@ def test_binomial_numbers_are_pytorchs(n, p, dtype):
     same_numbers(draw)
 
 
+@pytest.mark.parametrize("before", [0, 1, 2, 623, 624, 625])
+@pytest.mark.parametrize("count", [0, 1, 70_000])
+def test_counts_leave_the_generator_where_pytorch_does(count, before):
+    """They draw whole blocks of the twister's words, and leave what they do not need."""
+
+    def draw(library):
+        library.randint(9, (before,))
+        x = library.linspace(0, 20, count)
+        counts = [library.poisson(x).sum(), library.binomial(x.round(), x / 40).sum()]
+        with pytest.raises(RuntimeError):
+            library.poisson(library.tensor([3.0, -1.0, 3.0]))
+        return library.stack([*counts, library.rand(())])
+
+    same_numbers(draw)
+    assert taeda.get_rng_state().tolist() == torch.get_rng_state().tolist()
+
+
 @pytest.mark.parametrize("samples", [1, 3])
 @pytest.mark.parametrize("replacement", [False, True])
 def test_multinomial_draws_in_the_order_of_the_weights_in_memory(samples, replacement):

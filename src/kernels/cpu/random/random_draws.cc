@@ -23,6 +23,11 @@ void take_turn(std::mutex& turn) {
 
 }  // namespace
 
+void Draws::refill() {
+  flush();
+  end_ = generator_.peek(words_, kAtOnce);
+}
+
 void draw_words(GeneratorLock& generator, int64_t count, int64_t each,
                 const std::function<void(const uint32_t*, int64_t, int64_t)>& f) {
   const int64_t chunk = kWordsDrawn / each;

@@ -41,6 +41,35 @@ class GeneratorLock {
   std::optional<DeferInterrupts> deferred_;
 };
 
+// A generator's numbers one by one, several times as fast. Others must not draw from it meanwhile,
+// but after flush().
+class Draws {
+ public:
+  explicit Draws(Mt19937& generator) : generator_(generator) {}
+  Draws(const Draws&) = delete;
+  Draws& operator=(const Draws&) = delete;
+  ~Draws() { flush(); }
+  void flush() {
+    if (next_ > 0) generator_.skip(next_);
+    next_ = end_ = 0;
+  }
+  [[gnu::always_inline]] uint32_t random() {
+    if (next_ == end_) refill();
+    return words_[next_++];
+  }
+  [[gnu::always_inline]] double uniform() {
+    const uint64_t high = random();
+    return Mt19937::unit(high << 32 | random());
+  }
+
+ private:
+  void refill();
+  Mt19937& generator_;
+  int64_t next_ = 0, end_ = 0;
+  static constexpr int64_t kAtOnce = 64;
+  uint32_t words_[kAtOnce];
+};
+
 // f(words, begin, n) for chunks that cover 0 .. count: `words`, as Mt19937::draw gives them, has
 // `each` for each of the n elements from `begin` on.
 void draw_words(GeneratorLock& generator, int64_t count, int64_t each,
