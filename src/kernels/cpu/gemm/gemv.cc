@@ -95,8 +95,10 @@ void dot_block(const DotRows& p, int64_t row, int64_t column) {
 
 template <int kRows, class T>
 void dot_rows_by_columns(const DotRows& p, int64_t row) {
+  constexpr int kColumns = HWY_TARGET == HWY_AVX2 ? 3 : 4;  // with AVX-512 there are 32 registers
   int64_t column = 0;
-  for (; column + 4 <= p.columns; column += 4) dot_block<kRows, 4, T>(p, row, column);
+  for (; column + kColumns <= p.columns; column += kColumns)
+    dot_block<kRows, kColumns, T>(p, row, column);
   for (; column < p.columns; column++) dot_block<kRows, 1, T>(p, row, column);
 }
 

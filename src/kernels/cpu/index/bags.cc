@@ -59,6 +59,8 @@ void sum_bag(T* out, const T* weight, int64_t width, const int64_t* indices, int
   int64_t c = 0;
   for (; c + 4 * kLanes <= width; c += 4 * kLanes)
     sum_strip<4>(out + c, weight + c, width, indices, count, known, scales);
+  for (; c + 2 * kLanes <= width; c += 2 * kLanes)
+    sum_strip<2>(out + c, weight + c, width, indices, count, known, scales);
   for (; c + kLanes <= width; c += kLanes)
     sum_strip<1>(out + c, weight + c, width, indices, count, known, scales);
   if (c < width) sum_strip<1>(out + c, weight + c, width, indices, count, known, scales, width - c);

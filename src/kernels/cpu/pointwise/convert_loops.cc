@@ -29,7 +29,7 @@ void cast(void* dst, const void* src, int64_t n) {
 // By 32 bits where a block's numbers all fit; else as `rest` does.
 template <class To, class From, void (*rest)(void*, const void*, int64_t)>
 void truncate(void* dst, const void* src, int64_t n) {
-  constexpr int64_t kBlock = 256;
+  constexpr int64_t kBlock = 1024;
   constexpr From kLimit = From(0x7fffff00);  // a float
   To* y = static_cast<To*>(dst);
   const From* x = static_cast<const From*>(src);
@@ -84,6 +84,8 @@ Function from_floating(DType to) {
       return truncate<int8_t, From, scalar::convert<int8_t, From>>;
     case DType::kInt16:
       return truncate<int16_t, From, scalar::convert<int16_t, From>>;
+    case DType::kInt32:
+      return truncate<int32_t, From, scalar::convert<int32_t, From>>;
     case DType::kUInt16:
       return truncate<uint16_t, From, scalar::convert<uint16_t, From>>;
     case DType::kUInt32:

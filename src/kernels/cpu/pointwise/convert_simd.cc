@@ -27,16 +27,23 @@ void bfloat16_to_float(void* y, const void* x, int64_t n) {
 void float_to_bfloat16(void* y, const void* x, int64_t n) {
   convert_dense<BFloat16, float>(y, x, n);
 }
-// By way of float.
+// By way of float, and rounded like it (simd.h), but without NaN.
 void int32_to_bfloat16(void* dst, const void* src, int64_t n) {
   BFloat16* y = static_cast<BFloat16*>(dst);
   const int32_t* x = static_cast<const int32_t*>(src);
   const hn::ScalableTag<float> d;
   const hn::RebindToSigned<decltype(d)> integers;
+  const hn::RebindToUnsigned<decltype(d)> words;
+  const hn::Rebind<uint16_t, decltype(d)> shorts;
   constexpr int64_t kLanes = Vec<float>::size();
   int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes)
-    store(y + i, Vec<float>(hn::ConvertTo(d, hn::LoadU(integers, x + i))));
+  for (; i + kLanes <= n; i += kLanes) {
+    const auto u = hn::BitCast(words, hn::ConvertTo(d, hn::LoadU(integers, x + i)));
+    const auto odd = hn::And(hn::ShiftRight<16>(u), hn::Set(words, 1));
+    const auto rounded = hn::Add(u, hn::Add(odd, hn::Set(words, 0x7fff)));
+    hn::StoreU(hn::TruncateTo(shorts, hn::ShiftRight<16>(rounded)), shorts,
+               reinterpret_cast<uint16_t*>(y + i));
+  }
   for (; i < n; i++) y[i] = BFloat16(static_cast<float>(x[i]));
 }
 

@@ -95,6 +95,30 @@ void sum_columns(void* states, const void* x, int64_t n, int64_t rows, int64_t s
   }
 }
 
+// The same of numbers among which 0 stands for NaN, a block at a time.
+template <class T>
+[[gnu::optimize("O3")]] void copy_numbers(T* to, const T* x, int64_t n) {
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; i++) to[i] = x[i] == x[i] ? x[i] : T(0);
+}
+template <class T, class State>
+void nansum_row(void* state, const void* x, int64_t n, int64_t) {
+  T block[kReduceTile];
+  for (int64_t i = 0; i < n; i += kReduceTile) {
+    const int64_t m = std::min<int64_t>(kReduceTile, n - i);
+    copy_numbers(block, static_cast<const T*>(x) + i, m);
+    sum_row<T, State>(state, block, m, 0);
+  }
+}
+template <class T, class State>
+void nansum_columns(void* states, const void* x, int64_t n, int64_t rows, int64_t stride, int64_t) {
+  T block[kReduceTile];
+  for (int64_t i = 0; i < rows; i++) {
+    copy_numbers(block, static_cast<const T*>(x) + i * stride, n);
+    sum_columns<T, State>(states, block, n, 1, n, 0);
+  }
+}
+
 // Sums of dense columns of f32: x as rows, added up in the order in which they lie in memory.
 struct ColumnSums {
   const float* x;
@@ -174,9 +198,9 @@ void sum_or_mean(const View& out, const View& self, const OptInts& dim, bool mea
     using P = Sum<T, kSkipNaN>;
     using State = typename P::State;
     Reducer reducer = PolicyReducer<P>::kReducer;
-    if constexpr (!kSkipNaN && (std::is_same_v<T, float> || std::is_same_v<T, double>)) {
-      reducer.row = sum_row<T, State>;
-      reducer.columns = sum_columns<T, State>;
+    if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>) {
+      reducer.row = kSkipNaN ? nansum_row<T, State> : sum_row<T, State>;
+      reducer.columns = kSkipNaN ? nansum_columns<T, State> : sum_columns<T, State>;
     }
     reduce(reducer, self, dims_or_all(dim), {&result, 1},
            mean ? finalize_each<State, T, mean_of<T, State>>

@@ -94,8 +94,8 @@ struct WideSum {
 
 template <class T>
 struct Rows {
-  // In double: long scans of floats stay exact to the last bit. Within eight floats in a logarithm
-  // of steps; a running sum of doubles is taken one by one, so that an overflow shows as in C.
+  // In double: long scans of floats stay exact to the last bit. Within a vector in a logarithm of
+  // steps; a running sum of doubles is taken one by one, so that an overflow shows as in C.
   static double scan(T* out, const T* x, double total, int64_t n) {
     int64_t i = 0;
 #if HWY_TARGET == HWY_AVX3
@@ -113,6 +113,19 @@ struct Rows {
         before = _mm512_add_pd(before, _mm512_permutexvar_pd(last, v));
       }
       total = _mm512_cvtsd_f64(before);
+    }
+#elif HWY_TARGET == HWY_AVX2
+    if constexpr (std::is_same_v<T, float>) {
+      const __m256d zero = _mm256_setzero_pd();
+      __m256d before = _mm256_set1_pd(total);
+      for (; i + 4 <= n; i += 4) {
+        __m256d v = _mm256_cvtps_pd(_mm_loadu_ps(x + i));
+        v = _mm256_add_pd(v, _mm256_unpacklo_pd(zero, v));
+        v = _mm256_add_pd(v, _mm256_blend_pd(zero, _mm256_permute4x64_pd(v, 0x55), 0xc));
+        _mm_storeu_ps(out + i, _mm256_cvtpd_ps(_mm256_add_pd(before, v)));
+        before = _mm256_add_pd(before, _mm256_permute4x64_pd(v, 0xff));
+      }
+      total = _mm256_cvtsd_f64(before);
     }
 #endif
     for (; i < n; i++) out[i] = static_cast<T>(total += static_cast<double>(x[i]));
