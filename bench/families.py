@@ -6,14 +6,15 @@ import re
 
 # The first expression that finds something in a case's name is its family.
 FAMILIES = {
-    "copies": r"^copy,|_copy of|(slice|diagonal)_scatter of",
-    "Fourier transforms": r"^(fft\.|stft)",
+    "copies": r"^copy,|_copy of|(slice|diagonal|select|strided)_scatter of",
+    "Fourier transforms": r"^(fft\.|i?stft)",
     "linear algebra": r"^linalg\.",
     "torch.special, igamma": r"^(special\.|igamma)",
     "signal windows": r"^windows",
     "masked reductions": r"^masked\.",
     "lists of tensors": r"^_foreach",
-    "statistics, histograms": r"^(cov|corrcoef|gradient|renorm|histogram|logcumsum|(nan)?quantile)",
+    "statistics, histograms": r"^(cov|corrcoef|gradient|renorm|histogram|logcumsum|nan|quantile"
+    r"|[cp]dist|hash)",
     "matrix products in bf16": r"in bf16,",
     "matrix products, Linear": r"^(x @ |bmm|linear|vdot)",
     "attention": r"^(causal )?attention",
@@ -26,7 +27,7 @@ FAMILIES = {
     "activations: relu, gelu, dropout": r"^(relu|gelu|dropout)",
     "exp, powers, special functions": r"^(exp|tanh|erf|lgamma|digamma|x \*\* )",
     "integer division": r"^x (//|%) ",
-    "conversions, comparisons, where": r"^(u?int\d+ to|float to|x > |where$|masked_fill|clamp)",
+    "conversions, comparisons, where": r"^\w+ to |^(x > |where$|masked_fill|clamp)",
     "transposed and strided operands": r"contiguous|::2|\.t\(\)|flip",
     "elements: add, broadcasting": r"^(x \+|x\.add|add\()",
     "joining and repeating": r"^(cat|stack|repeat|roll|tril)",

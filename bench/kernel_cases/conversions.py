@@ -28,6 +28,10 @@ for wide, narrow in (
     ("uint16", "float"),
     ("uint32", "uint8"),
     ("int32", "bfloat16"),
+    ("float", "int32"),
+    ("bfloat16", "int32"),
+    ("float8_e5m2", "float"),
+    ("complex64", "complex32"),
 ):
     unary(
         f"{wide} to {narrow}",

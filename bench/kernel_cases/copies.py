@@ -25,5 +25,10 @@ for view, call in {
     "slice_scatter": lambda torch, x: torch.slice_scatter(x, x[:1024], 0, 512, 1536),
     "diagonal_scatter": lambda torch, x: torch.diagonal_scatter(x, x[0]),
     "unfold_copy": lambda torch, x: torch.unfold_copy(x, 1, 8, 8),
+    "permute_copy": lambda torch, x: torch.permute_copy(x.view(64, 32, 2048), (2, 0, 1)),
+    "select_scatter": lambda torch, x: torch.select_scatter(x, x[0], 1, 5),
+    "as_strided_scatter": lambda torch, x: torch.as_strided_scatter(
+        x, x[:1024, :1024], (1024, 1024), (2048, 1)
+    ),
 }.items():
     unary(f"{view} of 2048 x 2048", 2 * 4 * 2048 * 2048, call)

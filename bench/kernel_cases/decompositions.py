@@ -34,16 +34,18 @@ DECOMPOSITIONS: dict[str, Callable[[Any, Any], Any]] = {
     "solve_triangular": lambda torch, a: torch.linalg.solve_triangular(a, a, upper=True),
     "eigh": lambda torch, a: torch.linalg.eigh(a),
     "svd": lambda torch, a: torch.linalg.svd(a, False),
+    "eigvals": lambda torch, a: torch.linalg.eigvals(a),
+    "svdvals": lambda torch, a: torch.linalg.svdvals(a),
 }
-# Those of n^3 / 3 to 4 n^3 multiplications, up to 512 rows; then what takes ten times as long.
+SLOW = ("eigh", "svd", "eigvals", "svdvals")  # which take ten times as long as the others
 for name in DECOMPOSITIONS:
-    long = name in ("eigh", "svd")
-    decomposition(name, 256 if long else 512)
+    decomposition(name, 256 if name in SLOW else 512)
     decomposition(name, 64)
-    decomposition(name, 16, 64 if long else 256)
+    decomposition(name, 16, 64 if name in SLOW else 256)
 for name in ("inv", "det", "cholesky", "lu_factor", "qr"):
     decomposition(name, 4, 4096)
     decomposition(name, 4)
+decomposition("eigh", 32, 16, "float64")
 for name in ("inv", "cholesky", "qr", "lstsq", "eigh", "matrix_exp"):
     decomposition(name, 256, dtype="float64")
     decomposition(name, 64, dtype="complex64")

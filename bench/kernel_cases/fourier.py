@@ -33,6 +33,10 @@ transform("rfft", (256, 1024), "float32")
 transform("rfft", (64, 999), "float32")
 transform("irfft", (256, 513))
 transform("fft", (4096, 16))
+transform("fft", (4096, 16), "complex128")
+transform("fft", (4096, 64))
+transform("rfft", (4096, 32), "float32")
+transform("hfft", (256, 513))
 transform("ifft", (64, 4096))
 transform("fft2", (8, 256, 256))
 transform("rfft2", (8, 3, 224, 224), "float32")
@@ -46,3 +50,12 @@ def spectrum(torch: Any) -> Run:
 
 
 kernel("stft of 4 x 16000")(spectrum)
+
+
+def signal(torch: Any) -> Run:
+    window = torch.hann_window(400)
+    z = torch.stft(torch.randn(4, 16000), 400, 160, window=window, return_complex=True)
+    return lambda: torch.istft(z, 400, 160, window=window, length=16000)
+
+
+kernel("istft of 4 x 16000")(signal)

@@ -50,6 +50,7 @@ for function in (
     "ndtr",
     "ndtri",
     "scaled_modified_bessel_k0",
+    "spherical_bessel_j0",
 ):
     special(function, MEGA >> 2)
 for function in ("airy_ai", "bessel_j1", "i0e", "modified_bessel_k0", "ndtr", "ndtri"):

@@ -1,4 +1,4 @@
-"""Statistics and histograms."""
+"""Statistics, histograms, distances."""
 
 from __future__ import annotations
 
@@ -14,6 +14,12 @@ for statistic, call, sizes in (
     ("logcumsumexp", lambda torch, x: torch.logcumsumexp(x, 1), (1024, 1024)),
     ("quantile", lambda torch, x: torch.quantile(x, 0.9, 1), (1024, 1024)),
     ("nanquantile", lambda torch, x: torch.nanquantile(x, 0.9), (MEGA,)),
+    ("nansum", lambda torch, x: torch.nansum(x, 1), (1024, 1024)),
+    ("nanmedian", lambda torch, x: torch.nanmedian(x, 1), (256, 1024)),
+    ("cdist", lambda torch, x: torch.cdist(x, x), (512, 64)),
+    ("cdist, p=1,", lambda torch, x: torch.cdist(x, x, 1.0), (256, 64)),
+    ("pdist", lambda torch, x: torch.pdist(x), (256, 64)),
+    ("hash_tensor", lambda torch, x: torch.hash_tensor(x), (MEGA,)),
 ):
     unary(
         f"{statistic} of {' x '.join(str(n) for n in sizes)}",

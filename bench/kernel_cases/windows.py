@@ -26,3 +26,5 @@ for shape in ("hann", "kaiser"):
     )
 window("gaussian", std=7.0)
 window("general_hamming", alpha=0.54)
+window("exponential")
+window("general_cosine", a=[0.46, 0.23, 0.31])
