@@ -191,7 +191,6 @@ template <class T>
 TD_FN int64_t index_of_largest(const T* x, int64_t n) {
   int64_t i = 0;
   if (n <= kShort || kLanes<T> == 0) {
-#pragma GCC unroll 4
     for (int64_t at = 1; at < n; at++) {  // no branches: which is larger cannot be foreseen
       const bool larger = (size_of(x[at]) > size_of(x[i])) | (x[i] != x[i]);
       i = larger ? at : i;
@@ -267,7 +266,6 @@ int factor_few(T* a, int64_t ld, int* pivots) {
 template <class T>
 int factor_columns_of(T* a, int64_t ld, int64_t rows, int64_t columns, int* pivots) {
   if constexpr (!kComplex<T>) {
-    if (rows == 2 && columns == 2) return factor_few<2>(a, ld, pivots);
     if (rows == 3 && columns == 3) return factor_few<3>(a, ld, pivots);
     if (rows == 4 && columns == 4) return factor_few<4>(a, ld, pivots);
   }

@@ -213,8 +213,11 @@ class SmallEigh {
 
   void write(T* values, T* vectors) {
     int order[kSmallEigh];
-    for (int i = 0; i < n_; i++) order[i] = i;
-    std::sort(order, order + n_, [this](int i, int j) { return t_.d[i] < t_.d[j]; });
+    for (int i = 0; i < n_; i++) {  // by insertion
+      int k = i;
+      for (; k > 0 && t_.d[i] < t_.d[order[k - 1]]; k--) order[k] = order[k - 1];
+      order[k] = i;
+    }
     for (int k = 0; k < n_; k++) {
       values[k] = static_cast<T>(std::ldexp(t_.d[order[k]], exponent_));
       if (vectors) std::copy_n(vector(order[k]), n_, vectors + k * n_);
