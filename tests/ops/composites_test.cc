@@ -24,14 +24,31 @@ TEST(Composites, HashTensor) {
   EXPECT_EQ(rows[0][0].item<int64_t>(), 5 ^ 3);
 }
 
+// The largest difference of u diag(s) v^T from a.
+float error(const Tensor& u, const Tensor& s, const Tensor& v, const Tensor& a) {
+  return op::max(op::abs(op::matmul(u * s, v.t()) - a)).item<float>();
+}
+
 TEST(Composites, LowRank) {
-  const Tensor a = matmul(randn({7, 2}), randn({2, 5}));
+  const Tensor a = matmul(randn({7, 2}), randn({2, 5})), centered = a - a.mean(DimVector{0}, true);
   const auto [U, S, V] = svd_lowrank(a, 3);
   EXPECT_EQ(V.sizes(), IntSpan({5, 3}));
-  EXPECT_LT((matmul(U * S, V.mH()) - a).abs().max().item<float>(), 1e-4);
+  EXPECT_LT(error(U, S, V, a), 1e-4);
   const auto [u, s, v] = pca_lowrank(a, 2);
-  EXPECT_LT((matmul(u * s, v.mH()) - (a - mean(a, {0}, true))).abs().max().item<float>(), 1e-4);
+  EXPECT_LT(error(u, s, v, centered), 1e-4);
   EXPECT_THROW(pca_lowrank(a, 9), Error);
+}
+
+TEST(Composites, Histogram) {
+  const auto [hist, edges] = histogram(tensor({1.0, 2.0, 1.0, 4.0}), 3);
+  EXPECT_EQ(hist[0].item<float>(), 2);
+  EXPECT_EQ(edges.sizes(), IntSpan({4}));
+  const Tensor points = tensor({0.0, 1.0, 1.0, 0.0, 2.0, 0.0}, {3, 2});
+  const auto [grid, sides] = histogramdd(points, DimVector{2, 2});
+  EXPECT_EQ(sides.size(), 2u);
+  EXPECT_EQ(grid[1][0].item<float>(), 2);
+  const TensorList given = {tensor({0.0, 1.5, 3.0}), tensor({0.0, 2.0})};
+  EXPECT_EQ(std::get<0>(histogramdd(points, given))[0][0].item<float>(), 2);
 }
 
 TEST(Composites, Rrelu) {

@@ -50,12 +50,12 @@ TEST(Foreach, Reduces) {
   EXPECT_EQ(first(_foreach_powsum(x, 1)[1]), 12);
   EXPECT_EQ(first(_foreach_max(x)[1]), -4);
   EXPECT_EQ(first(_foreach_clone(x)[0]), 3);
-  EXPECT_EQ(first(_foreach_mm({eye(2)}, {full({2, 1}, 5)})[0]), 5);
+  EXPECT_EQ(first(_foreach_mm({eye(2)}, {full({2, 1}, 5.0)})[0]), 5);
 }
 
 TEST(Foreach, IsDifferentiatedTensorByTensor) {
-  const TensorList x = two(3, 2);
-  for (const Tensor& one : x) one.requires_grad_();
+  TensorList x = two(3, 2);
+  for (Tensor& one : x) one.requires_grad_();
   _foreach_mul(x, two(4, 5))[1].sum().backward();
   EXPECT_FALSE(x[0].grad().defined());
   EXPECT_EQ(first(x[1].grad()), 5);

@@ -8,6 +8,7 @@ from typing import Any
 
 import taeda
 from taeda import Tensor
+from taeda._library.spelling import define
 
 from .registry import new
 
@@ -23,19 +24,19 @@ def _factors(A: Tensor) -> tuple[Tensor, Tensor]:
     return tuple(taeda.linalg.lu_factor_ex(A.mT if with_rows else A)[:2])  # type: ignore
 
 
-@new("_linalg_det(Tensor A) -> (Tensor result, Tensor LU, Tensor pivots)")
+@define("_linalg_det(Tensor A) -> (Tensor result, Tensor LU, Tensor pivots)")
 def _linalg_det(A: Tensor) -> tuple[Tensor, ...]:
     """The determinant."""
     return taeda.linalg.det(A), *_factors(A)
 
 
-@new("_linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet, Tensor LU, Tensor pivots)")
+@define("_linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet, Tensor LU, Tensor pivots)")
 def _linalg_slogdet(A: Tensor) -> tuple[Tensor, ...]:
     """The sign of the determinant and the logarithm of its absolute value."""
     return *taeda.linalg.slogdet(A), *_factors(A)
 
 
-@new(
+@define(
     "_linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> "
     "(Tensor result, Tensor LU, Tensor pivots, Tensor info)"
 )
@@ -262,3 +263,13 @@ def _pad_enum(x: Tensor, pad: Sequence[int], mode: int, value: float | None = No
     if not 0 <= mode <= 3:
         raise RuntimeError(f"Unrecognised padding mode {mode}")
     return _functional.pad(x, pad, ("reflect", "replicate", "circular", "constant")[mode], value)
+
+
+@define(
+    "rrelu_with_noise_(Tensor(a!) self, Tensor(b!) noise, Scalar lower=0.125, "
+    "Scalar upper=0.33333333333333331, bool training=False, Generator? generator=None) -> "
+    "Tensor(a!)"
+)
+def rrelu_with_noise_(x: Tensor, noise: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """rrelu_with_noise into the tensor."""
+    return x.copy_(taeda.ops.aten.rrelu_with_noise(x.clone(), noise, *args, **kwargs))

@@ -178,7 +178,7 @@ def _bags_of_indices(
     if mode == 0:  # what PyTorch's quick sums of rows without gaps leave out
         quick = weight.dtype in (taeda.float32, taeda.float16, taeda.bfloat16)
         quick = quick and padding is None and weight.stride(1) == 1
-        sizes = taeda.zeros_like(offsets, dtype=dtype)
+        sizes = taeda.zeros_like(starts if weight.requires_grad else offsets, dtype=dtype)
         return bag[:0] if quick else bag, sizes, sizes.clone()
     counts = taeda.ones_like(bag) if padding is None else (indices != padding).to(dtype)
     sizes = taeda.zeros_like(starts, dtype=dtype).index_add(0, bag, counts)

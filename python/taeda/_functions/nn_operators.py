@@ -48,6 +48,10 @@ def _has_words(function: Any) -> bool:
     return "reduction=" in (function.__text_signature__ or "")
 
 
+def _reduces(op: Any) -> bool:
+    return any(a.name == "reduction" for a in op._schema.arguments)
+
+
 def _operator(name: str) -> Callable[..., Any]:
     """The function that calls an operator by the arguments' names in Python: the first is input."""
     qualified = f"aten::{name}"
@@ -61,6 +65,9 @@ def _operator(name: str) -> Callable[..., Any]:
             raise TypeError(
                 f"{name}() received an invalid combination of arguments: {'; '.join(failures)}"
             )
+        given = {a.name for a in found._schema.arguments[: len(args)]} | kwargs.keys()
+        if "reduction" not in given and _reduces(found):
+            kwargs["reduction"] = 0  # what PyTorch takes where these functions are given none
         return found(*args, **kwargs)
 
     operator.__name__ = operator.__qualname__ = name
