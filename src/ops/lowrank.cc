@@ -10,7 +10,7 @@
 #include "op/mH.h"
 #include "op/matmul.h"
 #include "op/mean.h"
-#include "op/new_ones.h"
+#include "op/ones.h"
 #include "op/randn.h"
 #include "op/sub.h"
 #include "op/svd_lowrank.h"
@@ -23,6 +23,12 @@ namespace {
 Tensor adjoint(const Tensor& A) {
   if (!A.defined() || !A.is_sparse()) return A.defined() ? op::mH(A) : A;
   return op::transpose(A.is_complex() ? op::conj(A) : A, -2, -1);
+}
+
+TensorOptions options_of(const Tensor& A, DType dtype) {
+  TensorOptions options(dtype);
+  options.device = A.device();
+  return options;
 }
 
 // (A - M) x, in two products where A is sparse.
@@ -38,9 +44,7 @@ Tensor _approximate_basis(const Tensor& A, int64_t q, OptInt niter, const Tensor
   const DType dtype = is_inexact(A.dtype()) ? A.dtype() : default_dtype();
   const Tensor wide = A.dtype() == dtype ? A : op::_cast(A, dtype, {});
   const auto columns = [](const Tensor& x) { return std::get<0>(op::linalg_qr(x, "reduced")); };
-  TensorOptions options(dtype);
-  options.device = A.device();
-  const Tensor start = op::randn({A.size(-1), q}, nullptr, options);
+  const Tensor start = op::randn({A.size(-1), q}, nullptr, options_of(A, dtype));
   Tensor basis = columns(product(wide, M, start));
   for (int64_t i = 0; i < niter.value_or(2); i++) {
     basis = columns(product(adjoint(wide), adjoint(M), basis));
@@ -77,7 +81,7 @@ std::tuple<Tensor, Tensor, Tensor> pca_lowrank(const Tensor& A, OptInt q, bool c
     return op::svd_lowrank(op::sub(A, mean, 1), rank, niter, Tensor());
   }
   TD_CHECK_VALUE(A.dim() == 2, "pca_lowrank input is expected to be 2-dimensional tensor");
-  const Tensor ones = op::new_ones(A, {rows, 1}, TensorOptions());
+  const Tensor ones = op::ones({rows, 1}, options_of(A, A.dtype()));
   const Tensor sums = op::transpose(op::matmul(op::transpose(A, -2, -1), ones), -2, -1);
   return op::svd_lowrank(A, rank, niter, op::div(sums, Tensor(rows)));
 }
