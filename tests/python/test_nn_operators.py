@@ -189,3 +189,37 @@ def test_fused_adagrad(maximize: bool, scaled: bool) -> None:
         [p], [g], [total], [step], maximize=maximize, **options, found_inf=taeda.tensor(1.0)
     )
     assert p.tolist() == total.tolist() == [1, 1]
+
+
+ATEN = {
+    "batch_norm": lambda t, aten: aten.batch_norm(
+        x(t, 4, 3), x(t, 3), x(t, 3, seed=1), x(t, 3), x(t, 3).abs(), False, 0.1, 1e-5, False
+    ),
+    "instance_norm": lambda t, aten: aten.instance_norm(
+        x(t, 2, 3, 4), x(t, 3), x(t, 3, seed=1), None, None, True, 0.1, 1e-5, False
+    ),
+    "nll_loss": lambda t, aten: aten.nll_loss(x(t, 3, 4), t.tensor([0, 3, 1]), None, 2, -100),
+    "l1_loss": lambda t, aten: aten.l1_loss(x(t, 3), x(t, 3, seed=1), 2),
+    "kl_div": lambda t, aten: aten.kl_div(x(t, 3), x(t, 3, seed=1), 0, log_target=True),
+    "poisson_nll_loss": lambda t, aten: aten.poisson_nll_loss(
+        x(t, 3), x(t, 3).abs(), True, True, 1e-8, 1
+    ),
+    "hinge_embedding_loss": lambda t, aten: aten.hinge_embedding_loss(
+        x(t, 3), x(t, 3).sign(), 0.5, 0
+    ),
+    "margin_ranking_loss": lambda t, aten: aten.margin_ranking_loss(
+        x(t, 3), x(t, 3, seed=1), x(t, 3).sign(), 0.1
+    ),
+    "cosine_embedding_loss": lambda t, aten: aten.cosine_embedding_loss(
+        x(t, 3, 2), x(t, 3, 2, seed=1), x(t, 3).sign(), 0.1, 2
+    ),
+    "triplet_margin_loss": lambda t, aten: aten.triplet_margin_loss(
+        x(t, 3, 2), x(t, 3, 2, seed=1), x(t, 3, 2, seed=2), 0.5, swap=True
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ATEN)
+def test_operators_take_their_arguments_in_pytorchs_order(name: str) -> None:
+    mine, theirs = (ATEN[name](lib, lib.ops.aten).numpy() for lib in (taeda, torch))
+    np.testing.assert_allclose(mine, theirs, 1e-6, 1e-12)

@@ -131,6 +131,7 @@ def _result_types(ops: list[Op]) -> str:
         out += _fields(kinds)
     out += [f"{n}_out = {n}" for n in re.findall(r"^class (\w+)", "\n".join(out), re.M)]
     out.append("def pytree_register_structseq(cls: type) -> None: ...")
+    out.append("def _tuple(name: str, fields: list[str]) -> type: ...")
     return "\n".join(out)
 
 

@@ -66,7 +66,7 @@ def _log_alpha(
     never = log_probs.new_full((batch, 2), -taeda.inf)
     at = taeda.arange(count, device=log_probs.device)
     ways = taeda.where(at < 2, 0.0, -taeda.inf).to(log_probs.dtype).expand(batch, count)
-    rows = []
+    rows: list[Tensor] = []
     for frame in range(frames):
         if frame:
             last = taeda.cat([never, rows[-1]], 1)

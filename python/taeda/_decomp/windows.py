@@ -266,11 +266,16 @@ _DEFAULTS = _BAG.format("=False", "=0", "=False", "=None", "=False")
 _FOUR = "(Tensor, Tensor, Tensor, Tensor)"
 
 
-def _embedding_bag(*args: Any, padding_idx: int = -1, **kwargs: Any) -> tuple[Tensor, ...]:
+def _embedding_bag(
+    weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_by_freq: bool = False,
+    mode: int = 0, sparse: bool = False, per_sample_weights: Any = None,
+    include_last_offset: bool = False, padding_idx: int = -1,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
     """torch.embedding_bag, without padding where its index is negative."""
-    *args, padding_idx = args if len(args) == 9 else (*args, padding_idx)
-    padding = None if padding_idx < 0 else padding_idx
-    return taeda.embedding_bag(*args, padding_idx=padding, **kwargs)
+    return taeda.embedding_bag(
+        weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights,
+        include_last_offset, None if padding_idx < 0 else padding_idx,
+    )  # fmt: skip
 
 
 for _name in ("_embedding_bag", "_embedding_bag_forward_only"):
