@@ -33,6 +33,7 @@ def generate(ops_folder: Path) -> dict[str, str]:
     known = cpp.Table(ops)
     files = {
         "include/taeda/ops.h": headers.public_header(known),
+        "include/taeda/foreach.inc": headers.foreach_lines(known),
         "internal_operators.h": join_lines(
             "// X(NAME) for every operator without a name in Python, for the tests that call each.",
             macro("TD_INTERNAL_OPERATORS", sorted(f"X({op.ident})" for op in ops if not op.python)),

@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 from .cpp import Table
+from .names import python_names
 from .op import Op
 from .schema import Signature
 from .text import INTERNAL, cut, join_lines
@@ -79,10 +80,8 @@ def source(
 
 def _forms(op: Op) -> list[tuple[str, str, str]]:
     """Result, public name and function of an operator and of its in-place form."""
-    forms = [(op.result, op.name, f"op::{op.ident}")]
-    if "inplace" in op.variants:
-        forms.append(("Tensor", f"{op.name}_", f"op::{op.ident}_inplace"))
-    return forms
+    inplace = [("Tensor", f"{op.name}_", f"op::{op.ident}_inplace")]
+    return [(op.result, op.name, f"op::{op.ident}"), *inplace[: "inplace" in op.variants]]
 
 
 def _distinct(ops: Iterable[Op], skipped: int) -> list[Op]:
@@ -98,11 +97,11 @@ def public_header(table: Table) -> str:
     overloads = []
     for op in _distinct((op for op in table.ops if not _taken_for_numbers(op, table)), 0):
         params = op.sig.parameters(_defaults_that_stay_unique(op, table))
-        overloads.append("// " + op.doc.strip().split("\n")[0])
-        overloads += [
+        functions = (
             f"inline {result} {name}({params}) {{ return {function}({op.names}); }}"
             for result, name, function in _forms(op)
-        ]
+        )
+        overloads += ["// " + op.doc.strip().split("\n")[0], *functions]
     return join_lines(
         "// Every operator as a free function; defined by the table in ops/.",
         "#pragma once",
@@ -116,6 +115,15 @@ def public_header(table: Table) -> str:
         "}  // namespace taeda",
         '#include "taeda/tensor_operators.h"',
     )
+
+
+def foreach_lines(table: Table) -> str:
+    """taeda/foreach.inc: functions of lists, of which taeda/foreach.h makes templates."""
+    names = python_names(table.ops).items()
+    found = [(name, calls[0].op) for (owner, name), calls in names if owner == "foreach"]
+    rows = [(n, op.name) for n, op in found]
+    rows += [(f"{n}_", f"{op.name}_") for n, op in found if "inplace" in op.variants]
+    return join_lines(*(f"TD_FOREACH(_foreach_{name}, {function})" for name, function in rows))
 
 
 def _taken_for_numbers(op: Op, table: Table) -> bool:

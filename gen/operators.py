@@ -125,7 +125,7 @@ def _entry(op: Op, table: Table, head: str, keys: str, into: str, *checks: str) 
 def copied_variants(op: Op) -> list[str]:
     lines = []
     if "inplace" in op.variants:
-        ruled = op.autocast != "no_rule" or op.autocast_cuda
+        ruled = {op.autocast, op.autocast_cuda} - {"no_rule", ""}
         pause = ["const autocast::Pause outside;"] if ruled else []
         head = f"Tensor op::{op.ident}_inplace({op.parameters})"
         lines += block(head, pause, f"return {_written_inplace(op)};")

@@ -17,14 +17,14 @@ def shown(calls: list[Call]) -> list[Call]:
 
 
 def docstring(owner: str, name: str, calls: list[Call]) -> str:
-    """Signatures, then the text of the first entry that has one; taeda._foreach has none."""
+    """Signatures, then the first entry's text, if one has an example that one's; foreach has none."""
     if owner == "foreach":
         return ""
     lines = [signature_text(name, call, owner) for call in shown(calls)]
-    doc = next((f"\n\n{c.op.doc.strip()}" for c in calls if c.op.doc), "")
-    doc = f"\n\nIn-place version of {name[:-1]}." if calls[0].inplace else doc
+    doc = max((c.op.doc.strip() for c in calls), key=lambda text: (">>>" in text, text != ""))
+    doc = f"In-place version of {name[:-1]}." if calls[0].inplace else doc
     parts = [f"{own_name((owner, name))}({parameters(owner, calls)})\n--\n", *lines]
-    return "\n".join(parts) + doc
+    return "\n".join(parts) + (doc and f"\n\n{doc}")
 
 
 def parameters(owner: str, calls: list[Call]) -> str:

@@ -22,6 +22,7 @@
 // | autograd.h | gradients, modes that switch recording, hooks, functions with their own gradient |
 // | nn.h, optim.h, data.h, serialize.h | layers, optimizers, data sets, files |
 // | dtype.h, device.h, scalar.h, generator.h | element types, devices, numbers, random numbers |
+// | foreach.h | operators on each tensor of a list: _foreach_add |
 // | operator.h, profile.h | operators by name, registering new ones, what ran and how long |
 // | trace.h | the operators that a function called, as a program |
 // | error.h, warning.h | exceptions and warnings |
@@ -29,6 +30,7 @@
 
 #include "taeda/autograd.h"
 #include "taeda/data.h"
+#include "taeda/foreach.h"
 #include "taeda/generator.h"
 #include "taeda/indexing.h"
 #include "taeda/nn.h"

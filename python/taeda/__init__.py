@@ -109,19 +109,15 @@ _LAZY = {
         "taeda.futures": "Future",
         "taeda._higher_order_ops": "cond while_loop",
         "taeda._lobpcg": "lobpcg",
-        "taeda._lowrank": "svd_lowrank pca_lowrank",
         "taeda.nn._functional.grouped": "_grouped_mm",
         "taeda._checks": "_check_with _check_index _check_value _check_type "
-        "_check_not_implemented _check_is_size _check_tensor_all_with _check_tensor_all "
-        "unravel_index",
-        "taeda._histogram": "histogram histogramdd",
+        "_check_not_implemented _check_is_size _check_tensor_all_with _check_tensor_all",
         "taeda._functions.recurrent": "lstm gru rnn_tanh rnn_relu lstm_cell gru_cell rnn_tanh_cell "
         "rnn_relu_cell",
         "taeda._functions.layers": "batch_norm instance_norm alpha_dropout alpha_dropout_ "
-        "feature_alpha_dropout feature_alpha_dropout_ feature_dropout feature_dropout_ rrelu "
-        "_native_batch_norm_legit "
-        "rrelu_ bilinear affine_grid_generator grid_sampler_2d grid_sampler_3d native_dropout "
-        "_grid_sampler_2d_cpu_fallback "
+        "feature_alpha_dropout feature_alpha_dropout_ feature_dropout feature_dropout_ "
+        "_native_batch_norm_legit embedding_bag bilinear affine_grid_generator grid_sampler_2d "
+        "grid_sampler_3d native_dropout _grid_sampler_2d_cpu_fallback "
         "norm_except_dim conv_tbc binary_cross_entropy_with_logits cosine_embedding_loss "
         "hinge_embedding_loss kl_div margin_ranking_loss poisson_nll_loss triplet_margin_loss "
         "ctc_loss channel_shuffle native_channel_shuffle pixel_shuffle pixel_unshuffle",
@@ -136,7 +132,6 @@ _LAZY = {
         "taeda._functions.copies": "split_copy split_with_sizes_copy unbind_copy",
         "taeda._functions.indices": "_convert_indices_from_coo_to_csr "
         "_convert_indices_from_csr_to_coo",
-        "taeda._functions.hash": "hash_tensor",
         "taeda._functions.quantization": "qscheme per_tensor_affine per_tensor_symmetric "
         "per_channel_affine per_channel_symmetric per_channel_affine_float_qparams "
         "fake_quantize_per_tensor_affine fake_quantize_per_channel_affine "

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import builtins
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import taeda as torch
-from taeda._C import Tensor, _overridable
+from taeda._C import Tensor
 
 Message = Callable[[], Any] | None
 
@@ -70,31 +69,3 @@ def _check_tensor_all_with(
 def _check_tensor_all(cond: Tensor, message: Message = None) -> None:
     """RuntimeError unless all elements of a tensor of bools are true."""
     _check_tensor_all_with(RuntimeError, cond, message)
-
-
-@_overridable
-def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, ...]:
-    """The index in each dimension of `shape`, of indices into its elements in row-major order.
-
-    >>> import taeda as torch
-    >>> torch.unravel_index(torch.tensor([4, 1]), (3, 2))
-    (tensor([2, 0]), tensor([0, 1]))
-    """
-    whole = not (indices.is_floating_point() or indices.is_complex() or indices.dtype == torch.bool)
-    _check_type(whole, lambda: f"expected 'indices' to be integer dtype, but got {indices.dtype}")
-    sizes = [shape] if isinstance(shape, int) else list(shape)
-    _check_type(
-        all(isinstance(size, int) for size in sizes),
-        lambda: f"expected 'shape' sequence to only contain ints, but got {sizes}",
-    )
-    _check_value(
-        all(size >= 0 for size in sizes),
-        lambda: f"'shape' cannot have negative values, but got {tuple(sizes)}",
-    )
-    if not sizes:
-        return ()
-    device = indices.device
-    steps = [math.prod(sizes[dim + 1 :]) for dim in range(len(sizes))]
-    found = indices.to(torch.int64).unsqueeze(-1)
-    found = torch.floor_divide(found, torch.tensor(steps, device=device))
-    return torch.remainder(found, torch.tensor(sizes, device=device)).unbind(-1)

@@ -137,13 +137,9 @@ def _members(name: str) -> dict[str, Any] | None:
     own = table.get(f"_C.{name}", {})
     match name:
         case "_nn":
-            functions = table["nn.functional"]
-            return {
-                **functions,
-                **own,
-                "log_sigmoid": functions["logsigmoid"],
-                "_parse_to": _parse_to,
-            }
+            from taeda._functions import nn_operators
+
+            return {n: getattr(nn_operators, n) for n in ("__doc__", "__getattr__", "__dir__")}
         case "_VariableFunctions":
             composed = ("taeda._functions.recurrent", "taeda._functions.layers")
             lazy = [n for n, module in vars(taeda)["_LAZY"].items() if module in composed]

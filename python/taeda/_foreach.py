@@ -233,9 +233,9 @@ def _functions(name: str) -> tuple[Callable, Callable]:
             return _run(tuple, exponents, powers)
         return _run(tuple, self, results("", operator, self, args, options))
 
-    def foreach_(self: Any, *args: Any, **options: Any) -> list[Tensor]:
+    def foreach_(self: Any, *args: Any, **options: Any) -> Any:
         _run(_exhaust, self, results("_", in_place, self, args, options))
-        return list(self)
+        return self
 
     foreach.__name__ = foreach.__qualname__ = f"_foreach_{name}"
     foreach_.__name__ = foreach_.__qualname__ = f"_foreach_{name}_"
@@ -260,7 +260,7 @@ def _for_modes(function: Callable) -> Callable:
             return function(self, *args, **options)
         op, given, named = call
         result = op(*given, **named)
-        return list(self) if name.endswith("_") else tuple(result)
+        return self if name.endswith("_") else tuple(result)
 
     return foreach
 

@@ -171,6 +171,9 @@ def to_sparse(
         layout: torch.sparse_coo, the default, or a compressed layout.
         blocksize: height and width of the blocks of torch.sparse_bsr and torch.sparse_bsc.
         dense_dim: number of dense dimensions of a compressed layout (0).
+
+    >>> torch.tensor([0, 3]).to_sparse().indices()
+    tensor([[1]])
     """
     layout = _C.sparse_coo if layout is None else layout
     if layout is self.layout:

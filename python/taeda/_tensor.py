@@ -73,14 +73,6 @@ def _is_view(self: Tensor) -> bool:
 
 
 @_method
-def histogram(self: Tensor, bins: Any = 100, **options: Any) -> Any:
-    """torch.histogram(self): how many elements fall into each of some bins, and the bins' edges."""
-    from taeda._histogram import histogram
-
-    return histogram(self, bins, **options)
-
-
-@_method
 def new_tensor(
     self: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
@@ -255,7 +247,12 @@ def set_(
 @_method
 def resize_as_(self: Tensor, the_template: Tensor, memory_format: Any = None) -> Tensor:
     """Gives this tensor the size of another, in its memory format with `torch.preserve_format`;
-    see resize_."""
+    see resize_.
+
+    >>> torch.zeros(4).resize_as_(torch.ones(2, 2))
+    tensor([[0., 0.],
+            [0., 0.]])
+    """
     require_tensors("resize_as_", input=self, the_template=the_template)
     if memory_format is _C.preserve_format:
         formats = (_C.channels_last, _C.channels_last_3d)
@@ -659,7 +656,6 @@ for _name, _doc in {
     "_is_all_true": "Whether all elements of a boolean tensor are True, as a tensor.",
     "_is_any_true": "Whether an element of a boolean tensor is True, as a tensor.",
     "_view_func": "The view of another base that this tensor is of its own base.",
-    "hash_tensor": "torch.hash_tensor(self): a number that depends on all elements.",
     **dict.fromkeys(("solve", "lstsq", "eig", "symeig"), _REMOVED),
 }.items():
     _method(_later(_name, _doc))

@@ -6,6 +6,8 @@ True
 
 from __future__ import annotations
 
+from collections import namedtuple as _namedtuple
+
 from taeda import _C
 
 __all__ = ["all_return_types"]
@@ -15,6 +17,18 @@ all_return_types = [t for name, t in _C._result_types().items() if name != "uniq
 for _type in all_return_types:
     globals()[_type.__name__] = _type
     __all__.append(_type.__name__)
+
+
+def _tuple(name: str, fields: list[str]) -> type:
+    """A type of this module for results of functions that are written in Python."""
+
+    def show(self: tuple) -> str:
+        parts = ",\n".join(f"{field}={part!r}" for field, part in zip(fields, self))
+        return f"torch.return_types.{name}(\n{parts})"
+
+    found = type(name, (_namedtuple(name, fields),), {"__slots__": (), "__repr__": show})
+    found.__module__ = "torch.return_types"
+    return found
 
 
 def pytree_register_structseq(cls: type) -> None:
@@ -30,8 +44,4 @@ def __getattr__(name: str) -> type:
     if name.endswith("_out"):  # as PyTorch calls the types of results with out=
         found = globals().get(name[:-4]) or __getattr__(name[:-4])
         return found
-    if name in ("histogram", "histogramdd"):  # written in Python
-        from taeda import _histogram
-
-        return {t.__name__: t for t in _histogram.RESULTS}[name]
     raise AttributeError(f"module 'taeda.return_types' has no attribute {name!r}")

@@ -572,6 +572,12 @@ PyMethodDef entry(const char* name, F* function, const char* doc = nullptr) {
 }
 
 #define TD_ENTRY(name, doc) entry(#name, method_##name, doc)
+// A method that converts to a dtype, with an example.
+#define TD_CONVERSION(NAME, DTYPE, VALUES, SHOWN)                                          \
+  TD_ENTRY(NAME,                                                                           \
+           #NAME "(memory_format=torch.preserve_format) -> Tensor\n\nThe tensor as " DTYPE \
+                 "; itself where it is that.\n\n>>> torch.tensor(" VALUES ")." #NAME "()\n" SHOWN)
+
 PyMethodDef methods[] = {
     TD_ENTRY(size, "size(dim=None) -> Size or int\n\nThe sizes, or the size of one dimension."),
     TD_ENTRY(
@@ -612,7 +618,9 @@ PyMethodDef methods[] = {
              "untyped_storage() -> UntypedStorage\n\nThe bytes that views of this tensor share."),
     TD_ENTRY(is_set_to,
              "is_set_to(tensor) -> bool\n\nWhether both show the same memory in the same layout."),
-    TD_ENTRY(item, "item() -> number\n\nThe value of a one-element tensor as a Python number."),
+    TD_ENTRY(item,
+             "item() -> number\n\nThe value of a one-element tensor as a Python number.\n\n"
+             ">>> torch.tensor([2.5]).item()\n2.5"),
     {"tolist", tolist, METH_NOARGS, "tolist() -> list or number\n\nThe values as nested lists."},
     TD_ENTRY(numpy, "numpy(*, force=False) -> numpy.ndarray\n\nAn array on the same memory."),
     TD_ENTRY(__array__, nullptr),
@@ -625,46 +633,23 @@ PyMethodDef methods[] = {
     TD_ENTRY(to,
              "to(dtype | device | other, non_blocking=False, copy=False, *, memory_format=None) -> "
              "Tensor\n\n"
-             "The tensor as another dtype or on another device; itself where nothing changes."),
-    TD_ENTRY(float,
-             "float(memory_format=torch.preserve_format) -> Tensor\n\nThe tensor as float32; "
-             "itself where it is that."),
-    TD_ENTRY(double,
-             "double(memory_format=torch.preserve_format) -> Tensor\n\nThe tensor as float64; "
-             "itself where it is that."),
-    TD_ENTRY(half,
-             "half(memory_format=torch.preserve_format) -> Tensor\n\nThe tensor as float16; itself "
-             "where it is that."),
-    TD_ENTRY(bfloat16,
-             "bfloat16(memory_format=torch.preserve_format) -> Tensor\n\nThe tensor as bfloat16; "
-             "itself where it is that."),
-    TD_ENTRY(long,
-             "long(memory_format=torch.preserve_format) -> Tensor\n\nThe tensor as int64; itself "
-             "where it is that."),
-    TD_ENTRY(int,
-             "int(memory_format=torch.preserve_format) -> Tensor\n\nThe tensor as int32; itself "
-             "where it is that."),
-    TD_ENTRY(short,
-             "short(memory_format=torch.preserve_format) -> Tensor\n\nThe tensor as int16; itself "
-             "where it is that."),
-    TD_ENTRY(char,
-             "char(memory_format=torch.preserve_format) -> Tensor\n\nThe tensor as int8; itself "
-             "where it is that."),
-    TD_ENTRY(byte,
-             "byte(memory_format=torch.preserve_format) -> Tensor\n\nThe tensor as uint8; itself "
-             "where it is that."),
-    TD_ENTRY(bool,
-             "bool(memory_format=torch.preserve_format) -> Tensor\n\nThe tensor as bool; itself "
-             "where it is that."),
-    TD_ENTRY(chalf,
-             "chalf(memory_format=torch.preserve_format) -> Tensor\n\nThe tensor as complex32; "
-             "itself if it is that already."),
-    TD_ENTRY(cfloat,
-             "cfloat(memory_format=torch.preserve_format) -> Tensor\n\nThe tensor as complex64; "
-             "itself where it is that."),
-    TD_ENTRY(cdouble,
-             "cdouble(memory_format=torch.preserve_format) -> Tensor\n\nThe tensor as complex128; "
-             "itself where it is that."),
+             "The tensor as another dtype or on another device; itself where nothing changes.\n\n"
+             ">>> torch.tensor([1, 2]).to(torch.float64)\ntensor([1., 2.], dtype=torch.float64)"),
+    TD_CONVERSION(float, "float32", "[1, 0]", "tensor([1., 0.])"),
+    TD_CONVERSION(double, "float64", "[1, 0]", "tensor([1., 0.], dtype=torch.float64)"),
+    TD_CONVERSION(half, "float16", "[1, 0]", "tensor([1., 0.], dtype=torch.float16)"),
+    TD_CONVERSION(bfloat16, "bfloat16", "[1, 0]", "tensor([1., 0.], dtype=torch.bfloat16)"),
+    TD_CONVERSION(long, "int64", "[1.5, 0]", "tensor([1, 0])"),
+    TD_CONVERSION(int, "int32", "[1.5, 0]", "tensor([1, 0], dtype=torch.int32)"),
+    TD_CONVERSION(short, "int16", "[1.5, 0]", "tensor([1, 0], dtype=torch.int16)"),
+    TD_CONVERSION(char, "int8", "[1.5, 0]", "tensor([1, 0], dtype=torch.int8)"),
+    TD_CONVERSION(byte, "uint8", "[1.5, 0]", "tensor([1, 0], dtype=torch.uint8)"),
+    TD_CONVERSION(bool, "bool", "[1.5, 0]", "tensor([ True, False])"),
+    TD_CONVERSION(chalf, "complex32", "[1.5, 0]",
+                  "tensor([1.5000+0.j, 0.0000+0.j], dtype=torch.complex32)"),
+    TD_CONVERSION(cfloat, "complex64", "[1.5, 0]", "tensor([1.5000+0.j, 0.0000+0.j])"),
+    TD_CONVERSION(cdouble, "complex128", "[1.5, 0]",
+                  "tensor([1.5000+0.j, 0.0000+0.j], dtype=torch.complex128)"),
     TD_ENTRY(cpu,
              "cpu(memory_format=torch.preserve_format) -> Tensor\n\nThe tensor in main memory; "
              "itself if it is there."),

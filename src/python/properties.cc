@@ -265,11 +265,18 @@ Property properties[] = {
      "Bytes of one element."},
     {"nbytes", [](PyObject*, const Tensor& x) { return wrap(x.nbytes()); },
      "Bytes of all elements: numel() * itemsize."},
-    {"T", get_transposed, "A view with the dimensions in reverse order."},
+    {"T", get_transposed,
+     "A view with the dimensions in reverse order.\n\n>>> torch.ones(2, 3).T.shape\n"
+     "torch.Size([3, 2])"},
     {"mT", [](PyObject*, const Tensor& x) { return wrap(matrix_transposed(x, "mT")); },
-     "A view with the last two dimensions exchanged."},
-    {"H", get_hermitian, "The conjugate transpose of a matrix."},
-    {"mH", get_matrix_hermitian, "The last two dimensions exchanged, and the complex conjugate."},
+     "A view with the last two dimensions exchanged.\n\n>>> torch.ones(4, 2, 3).mT.shape\n"
+     "torch.Size([4, 3, 2])"},
+    {"H", get_hermitian,
+     "The conjugate transpose of a matrix.\n\n>>> torch.tensor([[1, 2j]]).H\n"
+     "tensor([[1.-0.j],\n        [0.-2.j]])"},
+    {"mH", get_matrix_hermitian,
+     "The last two dimensions exchanged, and the complex conjugate.\n\n"
+     ">>> torch.tensor([[1, 2j]]).mH\ntensor([[1.-0.j],\n        [0.-2.j]])"},
     {"real", get_real, "The real part as a view; the tensor itself where it is real."},
     {"imag", get_imag,
      "The imaginary part of a complex tensor, as a view; RuntimeError for others."},

@@ -269,6 +269,21 @@ im2col x(2,3,5,6), [2,3], [1,1], [1,0], [2,1]
 _embedding_bag x(5,4), i(5,6), T.tensor([0,2,5])
 _embedding_bag x(5,4), i(5,6), T.tensor([0,2,5]), False, 1
 embedding_bag x(5,4), i(5,6), T.tensor([0,2,5])
+embedding_bag.padding_idx x(5,4), i(5,6), T.tensor([0,2,5]), False, 2, False, None, False, 1
+_trilinear x(3,4), x1(3,2), x2(5,4,2), [1,3], [1,2], [0], [2,3]
+_ctc_loss x(6,2,4).log_softmax(-1), T.tensor([[1,2],[3,3]]), [6,6], [2,2]
+_ctc_loss.Tensor x(6,2,4).log_softmax(-1), T.tensor([1,2,3,3]), T.tensor([6,6]), T.tensor([2,2]), 0, True
+_fused_adagrad_ [x(3,4)], [x1(3,4)], [u(3,4)], [T.tensor(2.)], lr=0.1, lr_decay=0.2, weight_decay=0.3, eps=1e-8, maximize=True
+_conj_copy T.complex(x(3,4), x1(3,4))
+_neg_view_copy x(3,4)
+_reshape_alias_copy x(3,4), [4,3], [1,4]
+slow_conv_dilated2d x(1,2,6,5), x1(3,2,2,2), [2,2], x(3), [1,2], [1,0], [2,1]
+slow_conv_transpose2d x(1,2,4,5), x1(2,3,2,2), [2,2], x(3), [2,2], [1,0], [1,0], [1,1]
+slow_conv_transpose3d x(1,2,3,4,5), x1(2,3,2,2,2), [2,2,2]
+_pad_enum x(1,2,4,5), [1,2,1,1], 0
+_pad_enum x(1,2,4,5), [1,2,1,1], 1
+_pad_enum x(1,2,4,5), [1,2,1,1], 2
+_pad_enum x(1,2,4,5), [1,2,1,1], 3, 2.5
 lstm.input x(5,2,3), [x1(1,2,4), x2(1,2,4)], [x(16,3), x(16,4), x(16), x1(16)], True, 1, 0., False, False, False
 gru.input x(5,2,3), x1(1,2,4), [x(12,3), x(12,4), x(12), x1(12)], True, 1, 0., False, False, False
 lstm_cell x(2,3), [x1(2,4), x2(2,4)], x(16,3), x(16,4), x(16), x1(16)

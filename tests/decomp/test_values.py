@@ -18,7 +18,7 @@ LINES = samples.lines()
 #: How traces show one core operator: arange.start_step, clamp and squeeze.dims of fewer arguments.
 STAY = {f"aten.arange.{name}" for name in ("start", "default")} | {"aten.squeeze.dim"}
 STAY |= {f"aten.clamp_{end}.{name}" for end in ("min", "max") for name in ("default", "Tensor")}
-OPEN = {"_embedding_bag": 1, "embedding_bag": 1, "log_sigmoid_forward": 1}
+OPEN = {"log_sigmoid_forward": 1}
 
 
 def leaves(result: Any) -> list[Any]:

@@ -23,6 +23,11 @@ def signs(lib):
     return lib.tensor([1.0, -1.0, 1.0], dtype=lib.float64)
 
 
+def bags(lib):
+    """Rows, indices and where their bags begin, one of which is empty."""
+    return x(lib, 5, 3), lib.tensor([0, 2, 2, 4, 1, 2]), lib.tensor([0, 2, 2, 5])
+
+
 CALLS = {
     "batch_norm": lambda lib: lib.batch_norm(
         x(lib, 4, 3, 5), x(lib, 3), x(lib, 3), lib.zeros(3).double(), lib.ones(3).double(), True,
@@ -45,6 +50,10 @@ CALLS = {
     "norm of all": lambda lib: lib.norm_except_dim(x(lib, 3, 4), 3, -1),
     "conv_tbc": lambda lib: lib.conv_tbc(x(lib, 6, 2, 3), x(lib, 3, 3, 4), x(lib, 4), 1),
     "rrelu": lambda lib: lib.rrelu(x(lib, 3, 4), 0.1, 0.3),
+    "rrelu in training": lambda lib: lib.rrelu(
+        x(lib, 3, 4), 0.1, 0.3, True, lib.Generator().manual_seed(5)
+    ),
+    "rrelu_ in training": lambda lib: lib.rrelu_(x(lib, 3, 4), training=True),
     "rrelu_": lambda lib: lib.rrelu_(x(lib, 3, 4)),
     "alpha_dropout": lambda lib: lib.alpha_dropout(x(lib, 30), 0.4, True),
     "alpha_dropout_": lambda lib: lib.alpha_dropout_(x(lib, 30), 0.4, True),
@@ -75,6 +84,9 @@ CALLS = {
     ),
     "ctc_loss": lambda lib: lib.ctc_loss(
         x(lib, 6, 2, 4).log_softmax(-1), lib.tensor([[1, 2], [3, 0]]), [6, 5], [2, 1], 0, 2
+    ),
+    "embedding_bag": lambda lib: lib.cat(
+        [r.flatten().double() for r in lib.embedding_bag(*bags(lib), mode=2)]
     ),
     "pixel_shuffle": lambda lib: lib.pixel_shuffle(x(lib, 1, 4, 2, 2), 2),
     "pixel_unshuffle": lambda lib: lib.pixel_unshuffle(x(lib, 1, 1, 4, 4), 2),
@@ -107,5 +119,44 @@ def test_errors():
         taeda.kl_div(taeda.ones(2), taeda.ones(2), 3)
     with pytest.raises(RuntimeError, match="3 dims"):
         taeda.conv_tbc(taeda.ones(2), taeda.ones(2), taeda.ones(1))
-    with pytest.raises(NotImplementedError, match="generator"):
-        taeda.rrelu(taeda.ones(2), generator=taeda.Generator())
+    weight, index, offsets = taeda.ones(3, 2), taeda.tensor([0, 1]), taeda.tensor([0])
+    with pytest.raises(RuntimeError, match="mode must be 0"):
+        taeda.embedding_bag(weight, index, offsets, mode=3)
+    with pytest.raises(RuntimeError, match="input has to be a 1D Tensor"):
+        taeda.embedding_bag(weight, index[None], offsets)
+    with pytest.raises(RuntimeError, match="per_sample_weights only supported"):
+        taeda.embedding_bag(weight, index, offsets, mode=1, per_sample_weights=taeda.ones(2))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
+@pytest.mark.parametrize("mode", [0, 1, 2])
+@pytest.mark.parametrize("padding", [None, 2, -2])
+@pytest.mark.parametrize("last", [False, True])
+def test_what_embedding_bag_keeps(dtype, mode, padding, last):
+    found = []
+    for lib in (taeda, torch):
+        weight, index, offsets = bags(lib)
+        weight = weight.to(getattr(lib, dtype)).requires_grad_()
+        offsets = lib.cat([offsets, lib.tensor([6])]) if last else offsets
+        result = lib.embedding_bag(weight, index, offsets, False, mode, False, None, last, padding)
+        result[0].float().square().sum().backward()
+        found.append([(str(r.dtype)[6:], r.shape, r.tolist()) for r in result[1:]])
+        found[-1].append([result[0].tolist(), weight.grad.tolist()])
+        assert [r.requires_grad for r in result] == [True, False, False, False]
+    assert found[0][:-1] == found[1][:-1]
+    for mine, theirs in zip(found[0][-1], found[1][-1]):
+        np.testing.assert_allclose(mine, theirs, 2e-2 if dtype == "bfloat16" else 1e-6)
+
+
+def test_embedding_bag_of_other_integers_and_of_columns():
+    for change in (
+        lambda w, i, o: (w, i.int(), o.int()),
+        lambda w, i, o: (w, i.int(), o),
+        lambda w, i, o: (w.float().t().contiguous().t(), i, o),
+        lambda w, i, o: (w.float(), i[:0], o[:1]),
+    ):
+        found = []
+        for lib in (taeda, torch):
+            results = lib.embedding_bag(*change(*bags(lib)))
+            found.append([(str(r.dtype)[6:], r.tolist()) for r in results[1:]])
+        assert found[0] == found[1]

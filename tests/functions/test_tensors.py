@@ -205,3 +205,16 @@ def test_gradient_beside_infinities_is_spoilt_where_pytorchs_is():
         )
         assert str(mine.dtype) == "torch.float64"
         np.testing.assert_allclose(mine.numpy(), theirs.numpy(), rtol=1e-12)
+
+
+def test_copies_of_views_without_history():
+    source = taeda.ones(2, requires_grad=True)
+    copied = taeda.detach_copy(source)
+    assert copied.requires_grad
+    with pytest.raises(RuntimeError, match="detach_copy is not implemented"):
+        copied.sum().backward()
+    out = taeda.empty(0, dtype=taeda.int32)
+    assert taeda.view_copy(source.detach(), taeda.int32, out=out) is out
+    assert out.tolist() == [0x3F800000] * 2
+    with pytest.raises(RuntimeError, match="out"):
+        taeda.view_copy(source.detach(), dtype=taeda.int32, out=taeda.empty(2))

@@ -153,6 +153,16 @@ def test_grid_sample(mode: str, padding: str, align: bool, sizes: tuple[int, ...
         np.testing.assert_allclose(mine, theirs, rtol=1e-9, atol=1e-9)
 
 
+def test_second_derivatives_of_the_nearest_in_forward_mode() -> None:
+    image = taeda.tensor(RANDOM.standard_normal((1, 1, 3, 3)), requires_grad=True)
+    grid = taeda.tensor(RANDOM.uniform(-0.8, 0.8, (1, 2, 2, 2)), requires_grad=True)
+
+    def call(x: Any, g: Any) -> Any:
+        return taeda.nn.functional.grid_sample(x, g, "nearest", align_corners=False)
+
+    assert taeda.autograd.gradgradcheck(call, (image, grid), check_fwd_over_rev=True)
+
+
 @pytest.mark.parametrize("dtype", [taeda.float32, taeda.float64])
 @pytest.mark.parametrize("mode, lost", [("bilinear", "nan"), ("bicubic", "nan"), ("nearest", "0")])
 def test_grid_sample_far_outside_and_at_nan(mode: str, lost: str, dtype: taeda.dtype) -> None:

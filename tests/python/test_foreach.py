@@ -177,3 +177,11 @@ def test_operators_on_lists_carry_tangents() -> None:
     x = taeda.tensor([2.0, 3.0])
     assert taeda.func.jvp(square, (x,), (taeda.ones(2),))[1].tolist() == [4.0, 6.0]
     assert taeda.vmap(square)(x).tolist() == [4.0, 9.0]
+
+
+@pytest.mark.parametrize("kind", [list, tuple])
+def test_what_is_written_in_place_is_given_back(kind: type) -> None:
+    for library in (torch, taeda):
+        given = kind(tensors(library))
+        assert library._foreach_abs_(given) is given
+        assert library._foreach_add_(given, 1) is given

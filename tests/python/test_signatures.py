@@ -70,7 +70,7 @@ def test_every_method_of_a_class_of_the_core_has_a_signature(owner):
 
 def test_functions_written_in_python_or_without_a_docstring_have_a_signature():
     names = list(inspect.signature(torch.hash_tensor).parameters)
-    assert names == ["self", "dim", "keepdim", "mode", "out"]
+    assert names == ["input", "dim", "keepdim", "mode", "out"]
     assert str(inspect.signature(torch.overrides.has_torch_function_variadic)).startswith("(*args")
 
 

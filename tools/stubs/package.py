@@ -7,8 +7,9 @@ from pathlib import Path
 
 from gen.names import Names, python_names
 from gen.op import Op
+from gen.signatures import RETURNS
 
-from . import sources
+from . import foreach, sources
 from .declarations import aliased, declarations, module
 from .sources import PACKAGE
 
@@ -51,7 +52,7 @@ def generate(ops: list[Op]) -> dict[str, str]:
     python = {name for file in HANDWRITTEN for name in sources.functions(PACKAGE / file)}
     files = {
         "_C.pyi": _extension(names),
-        "_operators.pyi": "\n".join([IMPORTS, *module(names, "torch", python)]),
+        "_operators.pyi": "\n".join([IMPORTS, *module(names, "torch", python), *_foreach(names)]),
         "return_types.pyi": _result_types(ops),
         "__init__.pyi": _package(names),
         "nn/functional.pyi": _nn_functional(names),
@@ -60,6 +61,10 @@ def generate(ops: list[Op]) -> dict[str, str]:
         head = sources.imports_of(PACKAGE / f"{name}.py")
         files[f"{name}.pyi"] = "\n".join([IMPORTS, *head, *module(names, name)])
     return {name: text.rstrip() + "\n" for name, text in files.items()}
+
+
+def _foreach(names: Names) -> list[str]:
+    return [line for lines in foreach.functions(names).values() for line in lines]
 
 
 def _imported(source: str, names: list[str]) -> str:
@@ -120,18 +125,13 @@ def _result_types(ops: list[Op]) -> str:
     """taeda.return_types: tuples with names."""
     out = ["# Generated from the operator table.", "from taeda._C import Tensor"]
     out += ["", "all_return_types: list[type]", ""]
-    out += [
-        "class histogram(tuple[Tensor, Tensor]):",
-        *_fields({"hist": "Tensor", "bin_edges": "Tensor"}),
-    ]
-    out += ["class histogramdd(tuple[Tensor, tuple[Tensor, ...]]):"]
-    out += _fields({"hist": "Tensor", "bin_edges": "tuple[Tensor, ...]"})
     for op in {op.name: op for op in ops if op.named and op.python}.values():
-        kinds = ", ".join(aliased(r.base.python) for r in op.sig.returns)
-        out.append(f"class {op.name}(tuple[{kinds}]):")
-        out += _fields({r.name: aliased(r.base.python) for r in op.sig.returns})
+        kinds = {r.name: aliased(RETURNS.get(r.type, r.base.python)) for r in op.sig.returns}
+        out.append(f"class {op.name}(tuple[{', '.join(kinds.values())}]):")
+        out += _fields(kinds)
     out += [f"{n}_out = {n}" for n in re.findall(r"^class (\w+)", "\n".join(out), re.M)]
     out.append("def pytree_register_structseq(cls: type) -> None: ...")
+    out.append("def _tuple(name: str, fields: list[str]) -> type: ...")
     return "\n".join(out)
 
 
@@ -144,6 +144,7 @@ def _fields(kinds: dict[str, str]) -> list[str]:
 def _package(names: Names) -> str:
     """taeda itself: what __init__.py imports, and what it loads when it is first read."""
     private = [name for owner, name in names if owner == "torch" and name.startswith("_")]
+    private += foreach.functions(names)
     tree = sources.tree(PACKAGE / "__init__.py")
     out = [
         "# Generated from the package's __init__.py.",

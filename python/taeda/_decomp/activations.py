@@ -263,9 +263,9 @@ def rrelu_with_noise(
     """leaky_relu with slopes that are drawn; `noise` becomes the slopes."""
     if not training:
         return leaky_relu(x, (lower + upper) / 2)
-    drawn = taeda.empty_like(x).uniform_(lower, upper, generator=generator)
-    noise.copy_(taeda.where(x <= 0, drawn, 1))
-    return taeda.where(x <= 0, x * drawn, x)
+    sign = taeda.where(x.detach() <= 0, -1.0, 1.0).to(x.dtype)
+    noise.copy_(taeda.rrelu(sign, lower, upper, True, generator) * sign)
+    return x * noise
 
 
 # --- softmax ---

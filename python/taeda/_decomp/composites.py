@@ -230,21 +230,3 @@ def infinitely_differentiable_gelu_backward(grad: Tensor, x: Tensor) -> Tensor:
     """g (Phi(x) + x phi(x))"""
     normal = taeda.exp(-0.5 * x * x) * 0.3989422804014327
     return grad * (taeda.special.ndtr(x) + x * normal)
-
-
-@new(
-    "rrelu(Tensor self, Scalar lower=0.125, Scalar upper=0.33333333333333331, "
-    "bool training=False, Generator? generator=None) -> Tensor"
-)
-def rrelu(
-    x: Tensor,
-    lower: float = 1 / 8,
-    upper: float = 1 / 3,
-    training: bool = False,
-    generator: Any = None,
-) -> Tensor:
-    """x, below 0 times a slope: random in training, the mean of the bounds otherwise."""
-    if not training:
-        return taeda.nn.functional.leaky_relu(x, (lower + upper) / 2)
-    slope = taeda.empty_like(x).uniform_(lower, upper, generator=generator)
-    return taeda.where(x <= 0, x * slope, x)

@@ -6,6 +6,7 @@ from . import (  # noqa: F401
     arithmetic,
     composites,
     factories,
+    internals,
     losses,
     norms,
     outputs,

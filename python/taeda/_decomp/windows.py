@@ -266,40 +266,23 @@ _DEFAULTS = _BAG.format("=False", "=0", "=False", "=None", "=False")
 _FOUR = "(Tensor, Tensor, Tensor, Tensor)"
 
 
-def embedding_bag(
+def _embedding_bag(
     weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_by_freq: bool = False,
     mode: int = 0, sparse: bool = False, per_sample_weights: Any = None,
-    include_last_offset: bool = False, padding_idx: int | None = -1,
+    include_last_offset: bool = False, padding_idx: int = -1,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
-    """Sums (0), means (1) or maxima (2) of rows; the bag of each index, the sizes of the bags, and
-    of maxima the indices that gave them."""
-    if padding_idx is not None and padding_idx < 0:
-        padding_idx = None
-    result = taeda.nn.functional.embedding_bag(
-        indices, weight, offsets, mode=("sum", "mean", "max")[mode],
-        per_sample_weights=per_sample_weights, include_last_offset=include_last_offset,
-        padding_idx=padding_idx,
+    """torch.embedding_bag, without padding where its index is negative."""
+    return taeda.embedding_bag(
+        weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights,
+        include_last_offset, None if padding_idx < 0 else padding_idx,
     )  # fmt: skip
-    starts = offsets[:-1] if include_last_offset else offsets
-    at = taeda.arange(indices.numel(), device=indices.device)
-    bag = taeda.searchsorted(starts.contiguous(), at, right=True) - 1
-    counts = taeda.ones_like(bag) if padding_idx is None else (indices != padding_idx).to(bag)
-    sizes = taeda.zeros_like(starts).index_add(0, bag, counts.to(starts.dtype))
-    largest = weight.new_zeros((0,), dtype=indices.dtype)
-    if mode == 2:
-        rows = weight.index_select(0, indices)
-        is_largest = rows == result.index_select(0, bag)
-        kept = taeda.where(is_largest, indices.unsqueeze(1), -1)
-        start = taeda.full(result.shape, -1, dtype=indices.dtype, device=indices.device)
-        largest = start.scatter_reduce(0, bag.unsqueeze(1).expand_as(kept), kept, "amax")
-    return result, bag, sizes, largest
 
 
 for _name in ("_embedding_bag", "_embedding_bag_forward_only"):
-    new(f"{_name}({_DEFAULTS}, int padding_idx=-1) -> {_FOUR}")(embedding_bag)
-new(f"embedding_bag({_DEFAULTS}) -> {_FOUR}")(embedding_bag)
+    new(f"{_name}({_DEFAULTS}, int padding_idx=-1) -> {_FOUR}")(_embedding_bag)
+new(f"embedding_bag({_DEFAULTS}) -> {_FOUR}")(taeda.embedding_bag)
 new(f"embedding_bag.padding_idx({_BAG.format('', '', '', '', '')}, int? padding_idx) -> {_FOUR}")(
-    embedding_bag
+    taeda.embedding_bag
 )
 
 

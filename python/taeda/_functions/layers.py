@@ -104,36 +104,6 @@ def _feature_dropout(input: Tensor, p: float, train: bool, inplace: bool = False
 
 
 @_C._overridable
-def rrelu(
-    input: Tensor,
-    lower: float = 0.125,
-    upper: float = 1 / 3,
-    training: bool = False,
-    generator: Any = None,
-) -> Tensor:
-    """`F.rrelu`; draws from the default generator."""
-    _refuse_generator(generator)
-    return F.rrelu(input, lower, upper, training)
-
-
-def rrelu_(
-    input: Tensor,
-    lower: float = 0.125,
-    upper: float = 1 / 3,
-    training: bool = False,
-    generator: Any = None,
-) -> Tensor:
-    """`rrelu` in place."""
-    _refuse_generator(generator)
-    return F.rrelu_(input, lower, upper, training)
-
-
-def _refuse_generator(generator: Any) -> None:
-    if generator is not None:
-        raise NotImplementedError("rrelu: takes no generator; use torch.manual_seed")
-
-
-@_C._overridable
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """`F.bilinear`."""
     return F.bilinear(input1, input2, weight, bias)
@@ -146,10 +116,92 @@ def affine_grid_generator(theta: Tensor, size: Any, align_corners: bool) -> Tens
 
 
 @_C._overridable
+def embedding_bag(
+    weight: Tensor,
+    indices: Tensor,
+    offsets: Tensor,
+    scale_grad_by_freq: bool = False,
+    mode: int = 0,
+    sparse: bool = False,
+    per_sample_weights: Tensor | None = None,
+    include_last_offset: bool = False,
+    padding_idx: int | None = None,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """`nn.functional.embedding_bag` with other arguments, and what PyTorch keeps beside its result.
+
+    Args:
+        weight: ``(num_embeddings, embedding_dim)``.
+        indices: all in one row.
+        offsets: where each bag begins.
+        mode: 0 for the sum, 1 for the mean, 2 for the maximum.
+
+    Returns:
+        tuple: a row for each bag; the bag of each index (empty where a sum needs none); the size of
+        each bag (0 for sums); for maxima the index that gave each, else the sizes again.
+
+    >>> weight = torch.tensor([[1.0], [2.0], [3.0]])
+    >>> torch.embedding_bag(weight, torch.tensor([0, 2, 1]), torch.tensor([0, 2]), mode=2)[3]
+    tensor([[2],
+            [1]])
+    """
+    if mode not in (0, 1, 2):
+        raise RuntimeError(f"embedding_bag: mode must be 0 (sum), 1 (mean) or 2 (max), got {mode}")
+    if per_sample_weights is not None and mode != 0:
+        raise RuntimeError("embedding_bag: per_sample_weights only supported with mode='sum'")
+    for name, tensor, dims in (
+        ("weight", weight, 2),
+        ("input", indices, 1),
+        ("offsets", offsets, 1),
+    ):
+        if tensor.dim() != dims:
+            raise RuntimeError(
+                f"embedding_bag: {name} has to be a {dims}D Tensor, but got Tensor of dimension "
+                f"{tensor.dim()}"
+            )
+    of_largest = mode == 2
+    rows = F.embedding_bag(
+        indices, weight, offsets, None, 2, scale_grad_by_freq and not of_largest,
+        ("sum", "mean", "max")[mode], sparse and not of_largest, per_sample_weights,
+        include_last_offset, padding_idx,
+    )  # fmt: skip
+    padding = None if padding_idx is None else padding_idx % weight.size(0)
+    return rows, *_bags_of_indices(weight, indices, offsets, rows.detach(), mode, padding)
+
+
+def _bags_of_indices(
+    weight: Tensor, indices: Tensor, offsets: Tensor, rows: Tensor, mode: int, padding: int | None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The bags of the indices, their sizes, and the indices of maxima or the sizes again."""
+    dtype = taeda.promote_types(indices.dtype, offsets.dtype)
+    starts, at = offsets[: rows.size(0)], taeda.arange(indices.numel(), device=indices.device)
+    bag = (taeda.searchsorted(starts.contiguous(), at, right=True) - 1).to(dtype)
+    if mode == 0:  # what PyTorch's quick sums of rows without gaps leave out
+        quick = weight.dtype in (taeda.float32, taeda.float16, taeda.bfloat16)
+        quick = quick and padding is None and weight.stride(1) == 1
+        sizes = taeda.zeros_like(starts if weight.requires_grad else offsets, dtype=dtype)
+        return bag[:0] if quick else bag, sizes, sizes.clone()
+    counts = taeda.ones_like(bag) if padding is None else (indices != padding).to(dtype)
+    sizes = taeda.zeros_like(starts, dtype=dtype).index_add(0, bag, counts)
+    if mode == 1 or not at.numel():
+        return bag, sizes, sizes.clone() if mode == 1 else taeda.zeros_like(rows, dtype=dtype)
+    found = weight.detach().index_select(0, indices) == rows.index_select(0, bag)
+    found = found & (counts != 0).unsqueeze(1)
+    place = at.unsqueeze(1).expand_as(found).masked_fill(~found, at.numel())
+    first = taeda.full_like(rows, at.numel(), dtype=taeda.int64)
+    first = first.scatter_reduce(0, bag.long().unsqueeze(1).expand_as(place), place, "amin")
+    largest = indices.to(dtype)[first.clamp(max=at.numel() - 1)]
+    return bag, sizes, largest.masked_fill(first == at.numel(), 0)
+
+
+@_C._overridable
 def grid_sampler_2d(
     input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Tensor:
-    """`torch.grid_sampler` of images."""
+    """`torch.grid_sampler` of images.
+
+    >>> torch.grid_sampler_2d(torch.ones(1, 1, 2, 2), torch.zeros(1, 1, 1, 2), 0, 0, False)
+    tensor([[[[1.]]]])
+    """
     return taeda.grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners)
 
 
@@ -165,7 +217,11 @@ def _grid_sampler_2d_cpu_fallback(
 def grid_sampler_3d(
     input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Tensor:
-    """`torch.grid_sampler` of volumes."""
+    """`torch.grid_sampler` of volumes.
+
+    >>> torch.grid_sampler_3d(torch.ones(1, 1, 2, 2, 2), torch.zeros(1, 1, 1, 1, 3), 0, 0, False)
+    tensor([[[[[1.]]]]])
+    """
     return taeda.grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners)
 
 

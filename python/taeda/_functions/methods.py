@@ -116,11 +116,6 @@ def _is_any_true(self: Tensor) -> Tensor:
     return _bools(self).any()
 
 
-def hash_tensor(self: Tensor, *args: Any, **options: Any) -> Tensor:
-    """torch.hash_tensor()."""
-    return torch.hash_tensor(self, *args, **options)
-
-
 def xpu(self: Tensor, device: Any = None, non_blocking: bool = False, **options: Any) -> Tensor:
     """The tensor on an Intel GPU."""
     return self.to("xpu" if device is None else device, non_blocking=non_blocking, **options)

@@ -6,19 +6,20 @@ import math
 from typing import Any
 
 import taeda as torch
-from taeda import Tensor, _dtypes
+from taeda import Tensor, _dtypes, return_types
 
 #: Those that torch.ops.aten has.
 OPERATORS = frozenset(
     """
     _adaptive_avg_pool2d _adaptive_avg_pool3d _assert_scalar _assert_tensor_metadata _coalesce
-    _convolution _embedding_bag _embedding_bag_forward_only _euclidean_dist _fused_rms_norm
-    _is_all_true _is_any_true _linalg_eigh _linalg_svd _native_batch_norm_legit
-    _native_batch_norm_legit_no_training _pin_memory _prelu_kernel _print _safe_softmax
-    _scaled_dot_product_attention_math _scaled_dot_product_cudnn_attention
-    _scaled_dot_product_efficient_attention _scaled_dot_product_flash_attention
-    _scaled_dot_product_flash_attention_for_cpu _unsafe_index _unsafe_index_put
-    _weight_norm_interface
+    _conj_copy _convolution _ctc_loss _embedding_bag _embedding_bag_forward_only _euclidean_dist
+    _fused_adagrad_ _fused_rms_norm _is_all_true _is_any_true _linalg_det _linalg_eigh
+    _linalg_slogdet _linalg_solve_ex _linalg_svd _native_batch_norm_legit
+    _native_batch_norm_legit_no_training _neg_view_copy _pin_memory _prelu_kernel _print
+    _reshape_alias_copy _safe_softmax _scaled_dot_product_attention_math
+    _scaled_dot_product_cudnn_attention _scaled_dot_product_efficient_attention
+    _scaled_dot_product_flash_attention _scaled_dot_product_flash_attention_for_cpu _to_cpu
+    _trilinear _unsafe_index _unsafe_index_put _weight_norm_interface
     """.split()
 )
 CASTS = {
@@ -219,13 +220,29 @@ _tensor_classes = set(_dtypes.TENSOR_TYPES.values())
 
 NAMES = frozenset(
     {name for name in globals() if name.startswith("_") and not name.startswith("__")}
-    - {"CASTS", "_cast", "_symbolic", "_validate", "_kind", "_name", "_dtypes"}
+    - {"CASTS", "_cast", "_symbolic", "_validate", "_kind", "_name", "_dtypes", "_with_names"}
 )
+
+
+def _with_names(packet: Any) -> Any:
+    """An operator, whose results are a named tuple where its schema names them."""
+    results = [result.name for result in getattr(packet, packet.overloads()[0])._schema.returns]
+    if len(results) < 2 or not all(results):
+        return packet
+    kind = return_types._tuple(packet.__name__, results)
+
+    def operator(*args: Any, **kwargs: Any) -> Any:
+        return kind(*packet(*args, **kwargs))
+
+    operator.__name__ = operator.__qualname__ = packet.__name__
+    operator.__module__ = "taeda"
+    operator.__doc__ = f"`torch.ops.aten.{packet.__name__}`: {', '.join(results)}."
+    return torch._C._overridable(operator)
 
 
 def __getattr__(name: str) -> Any:
     if name in OPERATORS:
-        return getattr(torch.ops.aten, name)
+        return _with_names(getattr(torch.ops.aten, name))
     found = _symbolic(name)
     if found is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -246,18 +246,36 @@ def _(average: Any, value: Any, momentum: float, scale: float) -> tuple:
     return aten.add_.Tensor, (average, value), {"alpha": momentum * scale}, None
 
 
-def _loss(name: str, schema: str) -> None:
+def _loss(name: str, schema: str, tensors: str = "Tensor self, Tensor target") -> None:
     """PyTorch's operator of a loss whose `reduction` is a number."""
 
-    @define(f"{name}(Tensor self, Tensor target, {schema}) -> Tensor")
-    def _(x: Tensor, target: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        given = dict(zip(names, args)) | kwargs
+    @define(f"{name}({tensors}, {schema}) -> Tensor")
+    def _(*args: Any, **kwargs: Any) -> Tensor:
+        given = dict(zip(names, args[count:])) | kwargs
         how = REDUCTIONS[given.pop("reduction", 1)]
-        return getattr(taeda.nn.functional, name)(x, target, reduction=how, **given)
+        return getattr(taeda.nn.functional, name)(*args[:count], reduction=how, **given)
 
     names = [argument.split("=")[0].split()[-1] for argument in schema.split(", ")]
+    count = tensors.count("Tensor")
 
 
+_loss("l1_loss", "int reduction=1")
+_loss("nll_loss", "Tensor? weight=None, int reduction=1, SymInt ignore_index=-100")
+_loss("kl_div", "int reduction=1, *, bool log_target=False")
+_loss("hinge_embedding_loss", "float margin=1.0, int reduction=1")
+_loss(
+    "poisson_nll_loss",
+    "bool log_input, bool full, float eps, int reduction",
+    "Tensor input, Tensor target",
+)
+for _name in ("margin_ranking_loss", "cosine_embedding_loss"):
+    _inputs = "Tensor input1, Tensor input2, Tensor target"
+    _loss(_name, "float margin=0.0, int reduction=1", _inputs)
+_loss(
+    "triplet_margin_loss",
+    "float margin=1.0, float p=2, float eps=1e-06, bool swap=False, int reduction=1",
+    "Tensor anchor, Tensor positive, Tensor negative",
+)
 _loss("mse_loss", "int reduction=1")
 _loss("smooth_l1_loss", "int reduction=1, float beta=1.0")
 _loss("huber_loss", "int reduction=1, float delta=1.0")
@@ -268,6 +286,16 @@ _loss(
 )
 _loss("soft_margin_loss", "int reduction=1")
 _loss("multi_margin_loss", "Scalar p=1, Scalar margin=1, Tensor? weight=None, int reduction=1")
+
+
+# --- norms: with PyTorch's order of arguments ---
+
+_NORM = (
+    "Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, "
+    "bool {}, float momentum, float eps, bool cudnn_enabled) -> Tensor"
+)
+define(f"batch_norm({_NORM.format('training')}")(lambda *args: taeda.batch_norm(*args))
+define(f"instance_norm({_NORM.format('use_input_stats')}")(lambda *args: taeda.instance_norm(*args))
 
 
 # --- pooling ---

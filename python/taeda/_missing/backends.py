@@ -22,7 +22,7 @@ MODULES = {
         _LIBRARY,
         "cudnn_affine_grid_generator cudnn_batch_norm cudnn_convolution "
         "cudnn_convolution_add_relu cudnn_convolution_relu cudnn_convolution_transpose "
-        "cudnn_grid_sampler cudnn_is_acceptable miopen_batch_norm miopen_convolution "
+        "cudnn_grid_sampler no:cudnn_is_acceptable miopen_batch_norm miopen_convolution "
         "miopen_convolution_add_relu miopen_convolution_relu miopen_convolution_transpose "
         "miopen_ctc_loss miopen_depthwise_convolution miopen_rnn mkldnn_adaptive_avg_pool2d "
         "mkldnn_convolution mkldnn_linear_backward_weights mkldnn_max_pool2d mkldnn_max_pool3d "
@@ -31,8 +31,6 @@ MODULES = {
         "batch_norm_backward_elemt batch_norm_backward_reduce batch_norm_elemt "
         "batch_norm_gather_stats batch_norm_gather_stats_with_counts batch_norm_stats "
         "batch_norm_update_stats",
-        "the results beside the first are not computed; use torch.nn.functional.embedding_bag",
-        "embedding_bag",
         _SCRIPT,
         "AliasDb AnyType Argument ArgumentSpec AwaitType BenchmarkConfig BenchmarkExecutionStats "
         "Block BoolType BufferDict CallStack Capsule ClassType Code CompleteArgumentSpec "

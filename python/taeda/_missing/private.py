@@ -20,19 +20,19 @@ MODULES = {
     "torch": (
         _OPERATORS,
         "_add_batch_dim _remove_batch_dim _as_tensor_fullprec _batch_norm_impl_index "
-        "_compute_linear_combination _conj_copy _copy_from _copy_from_and_resize _ctc_loss "
+        "_compute_linear_combination _copy_from _copy_from_and_resize "
         "_cummax_helper _cummin_helper _efficientzerotensor _functional_assert_async "
-        "_functional_assert_scalar _fused_adagrad_ _fused_dropout _fused_sdp_choice "
+        "_functional_assert_scalar _fused_dropout _fused_sdp_choice "
         "_fw_primal_copy _histogramdd_bin_edges _histogramdd_from_bin_cts "
-        "_histogramdd_from_bin_tensors _indices_copy _lazy_clone _linalg_check_errors _linalg_det "
-        "_linalg_slogdet _linalg_solve_ex _make_dual _make_dual_copy _unpack_dual "
-        "_mirror_autograd_meta_to _native_multi_head_attention _neg_view_copy _philox_key_fold_in "
-        "_philox_key_split _philox_normal_ _philox_uniform_ _reshape_alias_copy _rowwise_prune "
+        "_histogramdd_from_bin_tensors _indices_copy _lazy_clone _linalg_check_errors "
+        "_make_dual _make_dual_copy _unpack_dual "
+        "_mirror_autograd_meta_to _native_multi_head_attention _philox_key_fold_in "
+        "_philox_key_split _philox_normal_ _philox_uniform_ _rowwise_prune "
         "_scaled_grouped_mm _scaled_grouped_mm_v2 _sobol_engine_draw "
         "_sobol_engine_ff_ _sobol_engine_initialize_state_ _sobol_engine_scramble_ "
         "_sparse_broadcast_to _sparse_broadcast_to_copy _sparse_csr_prod _sparse_csr_sum "
-        "_sparse_log_softmax_backward_data _sparse_softmax_backward_data _to_cpu "
-        "_transform_bias_rescale_qkv _transformer_encoder_layer_fwd _trilinear "
+        "_sparse_log_softmax_backward_data _sparse_softmax_backward_data "
+        "_transform_bias_rescale_qkv _transformer_encoder_layer_fwd "
         "_validate_compressed_sparse_indices _values_copy no:_is_zerotensor",
         _COMPILER,
         "class:_TorchCompileAOTInductorWrapper class:_TorchCompileInductorWrapper "

@@ -618,6 +618,7 @@ def gradgradcheck(
         grad_outputs = _as_tuple(grad_outputs)
     count = len(inputs)
     checked = [isinstance(x, Tensor) and x.requires_grad for x in inputs + grad_outputs]
+    depends: list[bool] = []  # on which of the inputs the outputs do, by the first call
 
     def gradient(*args: Any) -> tuple:
         # Forward mode hands over dual tensors, which do not require grad yet.
@@ -628,7 +629,11 @@ def gradgradcheck(
             return ()
         wanted = [x for x, at in zip(xs, checked) if at]
         grads = _grad(outputs, wanted, args[count:], create_graph=True, allow_unused=True)
-        return tuple(g for g in grads if g is not None)
+        if not depends:
+            depends.extend(g is not None for g in grads)
+        # Forward mode may record other steps, which find nothing where backward found zeros.
+        made = (taeda.zeros_like(x) if g is None else g for x, g in zip(wanted, grads))
+        return tuple(g for g, found in zip(made, depends) if found)
 
     def recorded(*args: Any) -> tuple:
         # Differences are taken under no_grad; the gradients themselves still need a graph.

@@ -9,9 +9,8 @@ from typing import Any
 
 import taeda
 from taeda import Tensor
-from taeda._arguments import require_bool, require_tensors
 
-from .raw import fallback, has, raw, raw_
+from .raw import fallback, raw, raw_
 
 __all__ = [
     "threshold",
@@ -283,18 +282,6 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
     return raw("_glu")(input, dim)
 
 
-def _rrelu_slopes(input: Tensor, lower: float, upper: float) -> Tensor:
-    """One random slope for each element that is not positive, 1 for the others.
-
-    Numbers are drawn in double precision and only where they are needed, as in PyTorch.
-    """
-    below = input.detach() <= 0
-    drawn = taeda.empty(int(below.sum()), dtype=taeda.float64, device=input.device)
-    slopes = taeda.ones_like(input)
-    slopes[below] = drawn.uniform_(lower, upper).to(input.dtype)
-    return slopes
-
-
 def rrelu(
     input: Tensor,
     lower: float = 1.0 / 8,
@@ -315,20 +302,7 @@ def rrelu(
     >>> torch.nn.functional.rrelu(torch.tensor([-1., 2.]), lower=0.1, upper=0.3)
     tensor([-0.2000,  2.0000])
     """
-    require_tensors("rrelu", input=input)
-    require_bool("rrelu", "training", training)
-    if training and (not input.is_floating_point() or input.dtype == taeda.float16):
-        raise NotImplementedError(f'"rrelu" not implemented for {input.dtype}')
-    if lower > upper:
-        raise RuntimeError("Lower bound should be less than or equal to the upper bound")
-    if has("rrelu"):
-        return (raw_("rrelu") if inplace else raw("rrelu"))(input, lower, upper, training)
-    if not training:
-        result = leaky_relu(input, (lower + upper) / 2, inplace)
-    else:
-        slopes = _rrelu_slopes(input, lower, upper)
-        result = input.mul_(slopes) if inplace else input * slopes
-    return result if inplace else result.contiguous()
+    return raw("rrelu_" if inplace else "rrelu")(input, lower, upper, training)
 
 
 def rrelu_(

@@ -8,6 +8,8 @@ from typing import Any
 import taeda
 from taeda import _C, Tensor
 
+from .raw import raw
+
 __all__ = ["linear_cross_entropy"]
 
 
@@ -84,12 +86,7 @@ def linear_cross_entropy(
                 f"target.dtype={target.dtype}, out_features={tuple(inner)}.",
                 stacklevel=2,
             )
-    functional: Any = taeda.nn.functional
-    bias = None if linear_bias is None else linear_bias.flatten()
-    logits = functional.linear(input, linear_weight.flatten(0, -2), bias)
-    if inner:
-        logits = logits.unflatten(-1, linear_weight.shape[:-1])
-    return functional.cross_entropy(
-        logits, target, weight, reduction=reduction, ignore_index=ignored,
-        label_smoothing=label_smoothing,
+    return raw("_linear_cross_entropy")(
+        input, linear_weight, target, linear_bias=linear_bias, weight=weight,
+        reduction=reduction, ignore_index=ignored, label_smoothing=label_smoothing,
     )  # fmt: skip
