@@ -14,7 +14,7 @@ import pytest
 from gen.autograd import add_dual_operators
 from gen.op import TYPE_SETS, Op
 from gen.table import load
-from tests.device.simulated.by_kernels import same, values
+from tests.device.simulated.by_kernels import moved, same, values
 
 import taeda
 from taeda import _C
@@ -56,14 +56,14 @@ def check(op: Op, tensors: list[Any], what: str) -> None:
     named = {a.name: scalars[a.name] for a in op.params if a.name in scalars and a.keyword_only}
     for choice in [{op.selector.name: c} for c in op.functors] if op.selector else [{}]:
         call = partial(call_with, op, [*positional], named | choice)
-        moved = [t.to("cuda") if t.dim() else t for t in tensors]
+        there = [moved(t) if t.dim() else t for t in tensors]
         try:
             expected = call(tensors)
         except RuntimeError as error:  # a dtype that it does not take, a division by zero
             with pytest.raises(type(error)):
-                call(moved).cpu()
+                call(there).cpu()
             continue
-        same(call(moved), expected, f"{op.ident} {what} {choice}")
+        same(call(there), expected, f"{op.ident} {what} {choice}")
 
 
 def call_with(op: Op, positional: list[Any], named: dict[str, Any], tensors: list[Any]) -> Any:
