@@ -125,3 +125,17 @@ def test_gradients_wait_where_pytorchs_do(seen):
     assert count > 1500
     assert fallen <= ON_FALLBACK
     assert waiting == set(GRADIENTS)
+
+
+def test_classes_that_nobody_counted_are_read_once(seen):
+    classes = taeda.tensor([1, 0, 3], device="cuda")
+    taeda.nn.functional.one_hot(classes)
+    before = _C._host_reads()
+    found = taeda.nn.functional.one_hot(classes)
+    assert _C._host_reads() == before + 1
+    assert found.tolist() == [[0, 1, 0, 0], [1, 0, 0, 0], [0, 0, 0, 1]]
+    taeda.nn.functional.one_hot(classes - 1)
+    with pytest.raises(RuntimeError, match="Class values must be non-negative. Class -1 is not"):
+        taeda.cuda.synchronize()
+    with pytest.raises(RuntimeError, match="Class values must be non-negative"):
+        taeda.nn.functional.one_hot(classes - 9)
