@@ -1,8 +1,8 @@
 """Which operators a CUDA device runs itself: tests/ops/on_fallback.txt names the others.
 
 They are of the kinds that libraries of NVIDIA's compute, by the files of the table that have such
-operators and no others. A line goes when src/kernels/cuda gets the operator's kernel; a new operator
-of one of these files may come with a line, any other comes with a kernel.
+operators and no others. A line goes when src/kernels/cuda gets the operator's kernel; a new
+operator of one of these files may come with a line, any other comes with a kernel.
 """
 
 import re
