@@ -1,4 +1,5 @@
-// The declarations of the driver's calls against NVIDIA's own header, where it is installed (make setup).
+// The declarations of the driver's calls against NVIDIA's own header, where it is installed (make
+// setup).
 #include "device/api.h"
 
 #include <gtest/gtest.h>

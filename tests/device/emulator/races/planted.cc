@@ -15,7 +15,7 @@ void no_barrier(const float* x, float* y) {
   TD_SHARED(float, part, 4);
   float s = x[threadIdx.x];
   for (int bits = 16; bits > 0; bits /= 2) s += __shfl_xor_sync(0xffffffffu, s, bits);
-  if (threadIdx.x % 32 == 0) part[threadIdx.x / 32] = s;             // race: no_barrier
+  if (threadIdx.x % 32 == 0) part[threadIdx.x / 32] = s;  // race: no_barrier
   if constexpr (kOrdered) __syncthreads();
   if (threadIdx.x == 0) *y = part[0] + part[1] + part[2] + part[3];  // race: no_barrier
 }
@@ -38,7 +38,7 @@ void no_second_barrier(const float* x, float* y) {
 template <bool kOrdered>
 void no_warp_barrier(const float* x, float* y) {
   TD_SHARED(float, lanes, 128);
-  lanes[threadIdx.x] = x[threadIdx.x];       // race: no_warp_barrier
+  lanes[threadIdx.x] = x[threadIdx.x];  // race: no_warp_barrier
   if constexpr (kOrdered) __syncwarp();
   y[threadIdx.x] = lanes[threadIdx.x ^ 1u];  // race: no_warp_barrier
 }
