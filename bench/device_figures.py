@@ -335,7 +335,7 @@ def allocator(log: list[Any]) -> str:
         calls = sum(r[0] in ("cudaMalloc", "cudaFree") for r in part)
         at, until = part[0][1], max(max(r[2], r[5]) for r in part)
         picture.line(picture.x(at), 40, picture.x(at), 245, "#000000")
-        picture.text(picture.x(at) + 4, 48, f"step {number + 1}: {(until - at) / 1e6:.1f} ms, ")
+        picture.text(picture.x(at) + 4, 48, f"step {number + 1}: {(until - at) / 1e6:.1f} ms")
         picture.text(picture.x(at) + 4, 105, f"{calls} memory calls, {memory_ns / 1e6:.1f} ms", 11)
     picture.legend(300, {"cudaMalloc, cudaFree": MALLOC, "Python": PYTHON, **COLORS})
     picture.axis(250, 5e6)

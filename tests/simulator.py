@@ -14,7 +14,7 @@ class Simulator:
 
     def __init__(self, library: ctypes.CDLL) -> None:
         self.library = library
-        library.taeda_sim_count.restype = ctypes.c_int64
+        library.taeda_sim_count.restype = library.taeda_sim_runs.restype = ctypes.c_int64
         library.taeda_sim_add.argtypes = [
             ctypes.c_void_p,
             ctypes.c_void_p,
@@ -28,6 +28,10 @@ class Simulator:
 
     def count(self, what: str) -> int:
         return self.library.taeda_sim_count(what.encode())
+
+    def runs(self, kernel: str) -> int:
+        """How often a kernel has run, to its end."""
+        return self.library.taeda_sim_runs(kernel.encode())
 
     def schedule(self, seed: int) -> None:
         self.library.taeda_sim_set_schedule(ctypes.c_uint64(seed))

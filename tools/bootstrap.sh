@@ -151,6 +151,12 @@ if [ "$want_tests" = yes ]; then
   [ ! -e .venv/.no-cuda ] ||
     say "NVRTC and ptxas are not to be had here: tests that compile kernels for CUDA are skipped" \
         "(delete .venv/.no-cuda to try again)"
+  # The header of NVIDIA's driver, with which our declarations of its calls are compared.
+  if [ ! -e .venv/.cuda-header ]; then
+    pip install 'nvidia-cuda-runtime-cu12==12.9.79' 2>/dev/null ||
+      say "the header of NVIDIA's driver is not to be had here: the test that compares with it is skipped"
+    touch .venv/.cuda-header
+  fi
   # Without Fashion-MNIST the demo trains on scikit-learn's digits.
   if [ ! -e /usr/share/datasets/fashion-mnist ] &&
      ! "$py" -c 'import sklearn' 2>/dev/null; then

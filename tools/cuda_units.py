@@ -73,6 +73,16 @@ COMPUTE_TYPES = {
 }
 
 
+# What entries check, by the types that no call has behind it: those have no kernel.
+REFUSED = {
+    "self.dtype() != bool8": {"b"},
+    "self.dtype() != bool8 and other.dtype() != bool8": {"b"},
+    "result_type(self, other) != bool8": {"b"},
+    "rules.has_absolute(self)": {"b"},
+    "not is_reduced_floating(self.dtype())": {"f16", "bf16"},
+}
+
+
 @dataclass(frozen=True)
 class Kernel:
     name: str
@@ -119,17 +129,22 @@ def _kernel(name: str, family: str, loop: str, functor: str, body: str) -> Kerne
 
 def _kernels_of(op: Op, loop: str, functor: str) -> Iterator[Kernel]:
     converted = ("Bool", "Integer") if op.promote == "float" else ()
+    refused = set[str]().union(*(REFUSED.get(held, ()) for held, _ in op.check))
     n = len(op.sig.tensor_args)
     for kind in (k for k in TYPE_SETS[op.types].split() if k not in converted):
         for compute in COMPUTE_TYPES[kind]:
             f, t = _functor(op, functor, compute), compute.cpp
             for suffix, stored in compute.stored.items():
+                if suffix in refused:
+                    continue
                 types = f"{f}, {t}, {stored}, {_written(op, compute, stored)}, {n}"
                 name = f"{loop}_{suffix}"
                 body = f"dense_kernel<{types}>"
                 yield _kernel(name, compute.family, f"DenseArgs<{n}>", f, body)
                 if kind in listed_kinds(op):
                     yield _list_kernel(loop, suffix, compute, f, n)
+            if compute.suffix in refused:
+                continue
             name = f"{loop}_{compute.suffix}_any"
             body = f"strided_kernel<{f}, {t}, {n}>"
             yield _kernel(name, compute.family, f"StridedArgs<{n}>", f, body)

@@ -1,4 +1,5 @@
-// The declarations of the driver's calls against NVIDIA's own header, where a toolkit is installed.
+// The declarations of the driver's calls against NVIDIA's own header, where it is installed (make
+// setup).
 #include "device/api.h"
 
 #include <gtest/gtest.h>
@@ -123,6 +124,8 @@ static_assert(kOutOfMemory == CUDA_ERROR_OUT_OF_MEMORY);
 static_assert(kNotInitialized == CUDA_ERROR_NOT_INITIALIZED);
 static_assert(kNoDevice == CUDA_ERROR_NO_DEVICE);
 static_assert(kInvalidDevice == CUDA_ERROR_INVALID_DEVICE);
+static_assert(kInvalidImage == CUDA_ERROR_INVALID_IMAGE);
+static_assert(kNoBinaryForDevice == CUDA_ERROR_NO_BINARY_FOR_GPU);
 static_assert(kInvalidContext == CUDA_ERROR_INVALID_CONTEXT);
 static_assert(kInvalidHandle == CUDA_ERROR_INVALID_HANDLE);
 static_assert(kNotFound == CUDA_ERROR_NOT_FOUND);
@@ -162,5 +165,5 @@ TEST(CudaApi, DeclarationsAreTheDriversOwn) {}  // what the compiler has checked
 }  // namespace
 }  // namespace taeda::cuda
 #else
-TEST(CudaApi, DeclarationsAreTheDriversOwn) { GTEST_SKIP() << "no CUDA toolkit is installed"; }
+TEST(CudaApi, DeclarationsAreTheDriversOwn) { GTEST_SKIP() << "no header of CUDA is installed"; }
 #endif

@@ -57,7 +57,10 @@ def accesses(report: str) -> list[str]:
     return re.findall(r"(?:Read|Write|read|write) of size \d+ at .*\n +(.+)", report)
 
 
-@pytest.mark.parametrize("kernel", "no_barrier no_second_barrier no_warp_barrier no_atomic".split())
+PLANTED_RACES = "no_barrier no_second_barrier no_warp_barrier no_atomic".split()
+
+
+@pytest.mark.parametrize("kernel", PLANTED_RACES)
 def test_threads_that_nothing_orders_are_named_and_nobody_else(kernel):
     done = run("taeda_emulator_races", kernel)
     assert done.returncode != 0
@@ -66,10 +69,16 @@ def test_threads_that_nothing_orders_are_named_and_nobody_else(kernel):
     named = set()
     for report in reports:
         for access in accesses(report):
-            place = re.search(rf"#0 {kernel} \S*races/planted\.cc:(\d+)", access)
+            place = re.search(rf"#0 {kernel}<false> \S*races/planted\.cc:(\d+)", access)
             assert place, report
             named.add(int(place[1]))
     assert named == marked_lines(kernel), done.stderr
+
+
+@pytest.mark.parametrize("kernel", PLANTED_RACES)
+def test_the_same_kernels_are_silent_with_what_orders_them(kernel):
+    done = run("taeda_emulator_races", kernel, "ordered")
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 # By kernels of cmake/emulator.cmake's taeda_emulator_tsan.

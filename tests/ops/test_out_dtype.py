@@ -126,6 +126,8 @@ def test_sums_are_computed_in_the_dtype_of_out(call: str) -> None:
         "torch.nanmean(v, out=torch.empty((), dtype=torch.int64))",
         "torch.nansum(u, out=torch.empty((), dtype=torch.bool))",
         "torch.nansum(v, out=torch.empty((), dtype=torch.complex64))",
+        "torch.nansum(v, dtype=torch.complex64)",
+        "torch.nansum(u, dtype=torch.complex64)",
         "torch.any(u, out=torch.empty((), dtype=torch.bool))",
         "torch.diff(v, out=torch.empty(3, dtype=torch.float64))",
         "torch.bernoulli(v.abs() / 3, out=torch.empty(4, dtype=torch.complex64))",

@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -451,6 +452,7 @@ Status graph_print(Graph graph, const char* path, unsigned) {
 thread_local std::vector<Access> announced;
 
 int64_t images_loaded = 0;
+std::unordered_map<std::string_view, int64_t> runs_of;  // by the kernel's name
 
 // A cubin is an ELF file of NVIDIA's, which has the device's architecture in its flags: since CUDA
 // 13 (version 8 of the format) in other bits.
@@ -542,6 +544,7 @@ Status launch(Function function, unsigned grid_x, unsigned grid_y, unsigned grid
                if (kernels.watches) watch(what, accesses, s);
                if (const char* text = kernels.run(function, what, argument->data()))
                  throw Failure(kKernelFault, text);
+               runs_of[kernels.name(function)]++;
              });
   });
 }
@@ -650,6 +653,15 @@ int64_t taeda_sim_count(const char* what) {
     if (name == "images") count = taeda::sim::images_loaded;
   });
   return count;
+}
+
+int64_t taeda_sim_runs(const char* kernel) {
+  int64_t runs = 0;
+  with_simulator([&](Simulator&) {
+    const auto found = taeda::sim::runs_of.find(kernel);
+    if (found != taeda::sim::runs_of.end()) runs = found->second;
+  });
+  return runs;
 }
 
 int taeda_sim_add(void* stream, void* values, int64_t n, float value) {

@@ -28,6 +28,8 @@ void taeda_sim_set_schedule(uint64_t seed);
 int64_t taeda_sim_count(
     const char* what);  // "launches", "copies", "synchronizations", "allocations", "host_ns",
                         // "images": of kernels, which were given to the driver
+// How often a kernel of the emulator has run, to its end.
+int64_t taeda_sim_runs(const char* kernel);
 // A kernel that adds `value` to n floats on a stream; the driver's status.
 int taeda_sim_add(void* stream, void* values, int64_t n, float value);
 // A kernel that does nothing for so long, as far as anybody can tell with `n` ranges of memory, of

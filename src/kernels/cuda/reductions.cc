@@ -32,8 +32,7 @@ void mean(const View& out, const View& x, OptInts dims, bool, OptDType) {
   reduce({"sum", sum_type(out.dtype), count}, &out, nullptr, x, dims_or_all(dims));
 }
 void nansum(const View& out, const View& x, OptInts dims, bool, OptDType) {
-  const bool integral = !is_inexact(out.dtype);
-  reduce({integral ? "sum" : "nansum", sum_type(out.dtype), 1}, &out, nullptr, x,
+  reduce({is_floating(out.dtype) ? "nansum" : "sum", sum_type(out.dtype), 1}, &out, nullptr, x,
          dims_or_all(dims));
 }
 void prod(const View& out, const View& x, OptInts dims, bool, OptDType) {

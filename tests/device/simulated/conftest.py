@@ -27,6 +27,11 @@ def pytest_sessionfinish() -> None:
         Path(path).write_text(json.dumps(_C._cuda_loaded_kernels(0)))
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What looks at all kernels comes after the tests that launch them."""
+    items.sort(key=lambda item: item.path.name == "test_every_kernel.py")
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     """A test of two devices is skipped where there is one."""

@@ -82,7 +82,7 @@ def test_dimensions_with_neighbours(n):
     """Lines along each dimension, from and to memory in either order, at once with others."""
     for dtype in ("complex64", "complex128"):
         for name, x in layouts(dtype, (n, 3, 7)).items():
-            for dim in (0, 1, 2) if name != "repeated" else ():  # .to("cuda") makes it dense
+            for dim in (0, 1, 2) if name != "repeated" else (1, 2):  # sums of equals cancel
                 agree(lambda x, d=dim: taeda.fft.fft(x, dim=d), x, what=f"{dtype} {name} {dim}")
 
 

@@ -14,10 +14,11 @@ import pytest
 from gen.autograd import add_dual_operators
 from gen.op import TYPE_SETS, Op
 from gen.table import load
-from tests.device.simulated.by_kernels import same, values
+from tests.device.simulated.by_kernels import NUMBERS, moved, same, values
 
 import taeda
 from taeda import _C
+from taeda.nn import functional as F
 
 ROOT = Path(__file__).resolve().parents[3]
 OPS = [op for op in add_dual_operators(load(ROOT / "ops")) if op.body == "pointwise"]
@@ -56,14 +57,14 @@ def check(op: Op, tensors: list[Any], what: str) -> None:
     named = {a.name: scalars[a.name] for a in op.params if a.name in scalars and a.keyword_only}
     for choice in [{op.selector.name: c} for c in op.functors] if op.selector else [{}]:
         call = partial(call_with, op, [*positional], named | choice)
-        moved = [t.to("cuda") if t.dim() else t for t in tensors]
+        there = [moved(t) if t.dim() else t for t in tensors]
         try:
             expected = call(tensors)
         except RuntimeError as error:  # a dtype that it does not take, a division by zero
             with pytest.raises(type(error)):
-                call(moved).cpu()
+                call(there).cpu()
             continue
-        same(call(moved), expected, f"{op.ident} {what} {choice}")
+        same(call(there), expected, f"{op.ident} {what} {choice}")
 
 
 def call_with(op: Op, positional: list[Any], named: dict[str, Any], tensors: list[Any]) -> Any:
@@ -135,6 +136,25 @@ def test_masks_choose_among_any_type():
         expected = taeda.where(mask, a, b)
         same(taeda.where(mask.cuda(), a.cuda(), b.cuda()), expected, dtype)
         same(a.cuda().masked_fill(mask.cuda(), 1), a.masked_fill(mask, 1), dtype)
+
+
+@pytest.mark.parametrize("dtype", NUMBERS)
+def test_masks_are_filled_by_a_number(dtype):
+    x, mask = values(dtype, (6, 5)), values("bool", (6, 5), 1)
+    for there, given, chosen in (
+        (x.cuda(), x, mask), (x.cuda()[::2], x[::2], mask[::2]), (x.cuda(), x, mask[0, 0]),
+        (x.cuda(), x, ~mask[0, 0]), (x.cuda().t(), x.t(), mask[:5, :1]),
+    ):  # fmt: skip
+        same(there.masked_fill(chosen.cuda(), 1), given.masked_fill(chosen, 1), dtype)
+    same(x.cuda().masked_fill(mask[0, 0], 1), x.masked_fill(mask[0, 0], 1), f"{dtype} by the CPU's")
+
+
+def test_operators_of_types_that_they_take_with_some_numbers_only():
+    x, b = values("uint8", (6, 5)), values("bool", (6, 5))
+    for there, here in ((x.cuda(), x), (x.cuda()[:, ::2], x[:, ::2])):
+        same(F.hardtanh(there, 1, 3), F.hardtanh(here, 1, 3), "hardtanh of uint8")
+    for there, here in ((b.cuda(), b), (b.cuda()[:, ::2], b[:, ::2])):
+        same(there**True, here**True, "pow of bool")
 
 
 def test_integers_become_floats_where_the_operator_wants_them():

@@ -53,6 +53,11 @@ def uniform(n, seed, offset=0):
     return np.where(x == 1, 0, x).astype(np.float32)
 
 
+def uniform_doubles(n, seed):
+    w = words(n, seed, each=2)
+    return (w[:, 0] ^ (w[:, 1] << np.uint64(21))).astype(np.float64) * 2.0**-53 + 2.0**-54
+
+
 def test_the_published_numbers():
     taeda.cuda.manual_seed(0)
     np.testing.assert_allclose(taeda.rand(8, device="cuda").tolist(), PUBLISHED, atol=5e-5)
@@ -79,9 +84,7 @@ def test_uniform_numbers_follow_the_definition():
 def test_doubles_have_53_bits():
     taeda.cuda.manual_seed(3)
     x = taeda.rand(500, device="cuda", dtype=taeda.float64)
-    w = words(500, 3, each=2)
-    expected = (w[:, 0] ^ (w[:, 1] << np.uint64(21))).astype(np.float64) * 2.0**-53 + 2.0**-54
-    assert x.tolist() == expected.tolist()
+    assert x.tolist() == uniform_doubles(500, 3).tolist()
 
 
 def test_normal_numbers_are_pairs():
@@ -147,11 +150,27 @@ def test_transformed_uniform_and_normal_numbers():
         taeda.cuda.manual_seed(6)
         x = getattr(taeda.empty(200, device="cuda"), name)(*arguments[name])
         np.testing.assert_allclose(x.tolist(), values, rtol=2e-4)
-    taeda.cuda.manual_seed(6)
-    normal = taeda.randn(200, device="cuda", dtype=taeda.float64)
-    taeda.cuda.manual_seed(6)
-    x = taeda.empty(200, device="cuda", dtype=taeda.float64).log_normal_(0.5, 0.25)
-    np.testing.assert_allclose(x.tolist(), np.exp(0.25 * np.array(normal.tolist()) + 0.5), 1e-12)
+    for dtype, tolerance in ((taeda.float32, 1e-6), (taeda.float64, 1e-12)):
+        taeda.cuda.manual_seed(6)
+        normal = taeda.randn(200, device="cuda", dtype=dtype)
+        taeda.cuda.manual_seed(6)
+        x = taeda.empty(200, device="cuda", dtype=dtype).log_normal_(0.5, 0.25)
+        expected = np.exp(0.25 * np.array(normal.tolist()) + 0.5)
+        np.testing.assert_allclose(x.tolist(), expected, tolerance)
+
+
+def test_transformed_doubles():
+    u = uniform_doubles(200, 6)
+    expected = {
+        "cauchy_": (1 + 2 * np.tan(np.pi * (u - 0.5)), 1.0, 2.0),
+        "exponential_": (-np.log(u) / 2, 2.0),
+        "geometric_": (np.ceil(np.log(u) / np.log(0.7)), 0.3),
+        "bernoulli_": (u < 0.25, 0.25),
+    }
+    for name, (values, *arguments) in expected.items():
+        taeda.cuda.manual_seed(6)
+        x = getattr(taeda.empty(200, device="cuda", dtype=taeda.float64), name)(*arguments)
+        np.testing.assert_allclose(x.tolist(), values, rtol=1e-12, err_msg=name)
 
 
 def test_probabilities_by_element_have_four_elements_a_thread():
@@ -386,16 +405,18 @@ def exponential(n, seed):
     return -np.log(unit(words(n, seed)[:, 0]).astype(np.float64))
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("samples", [1, 7])
-def test_categories_without_replacement_are_those_of_the_largest_keys(samples):
-    weights = np.random.default_rng(0).random((5, 40)).astype(np.float32)
+def test_categories_without_replacement_are_those_of_the_largest_keys(samples, dtype):
+    weights = np.random.default_rng(0).random((5, 40)).astype(dtype)
     weights[2, 3:] = 0
     weights[2, :3] = 1e-30
     taeda.cuda.manual_seed(16)
     if samples == 7:
         weights[2] += 0.01
     x = taeda.multinomial(taeda.tensor(weights).to("cuda"), samples)
-    keys = weights.astype(np.float64) / exponential(200, 16).reshape(5, 40)
+    draws = exponential(200, 16) if dtype == np.float32 else -np.log(uniform_doubles(200, 16))
+    keys = weights.astype(np.float64) / draws.reshape(5, 40)
     assert x.tolist() == np.argsort(-keys, 1, kind="stable")[:, :samples].tolist()
     assert x.dtype is taeda.int64
 

@@ -85,6 +85,27 @@ def test_rows_of_any_length(n):
     agree(lambda t: taeda.logsumexp(t, dim=1), x, what=f"{n}")
 
 
+# Of few results, each of which is made of parts that another launch joins.
+IN_PARTS = {
+    **{name: row for name, row in OVER_DIMS.items() if name not in ("mean", "any", "all", "std")},
+    "prod": (taeda.prod, NUMBERS),
+    "norm": (lambda x, dim, keepdim: taeda.linalg.vector_norm(x, 2, dim), INEXACT),
+    "largest": (lambda x, dim, keepdim: taeda.linalg.vector_norm(x, float("inf"), dim), INEXACT),
+}
+
+
+@pytest.mark.parametrize("name", IN_PARTS)
+def test_long_rows_are_reduced_in_parts(name):
+    call, dtypes = IN_PARTS[name]
+    for dtype in dtypes:
+        x = values(dtype, (2, 9000))
+        if name == "prod" and dtype in INEXACT:  # near 1
+            x = x / x.abs().clamp_min(1e-3)
+        for dim in (0, 1):
+            rows = x if dim else x.t().contiguous()
+            agree(lambda t, d=dim: call(t, dim=d, keepdim=False), rows, what=f"{dtype} {dim}")
+
+
 @pytest.mark.parametrize("order", [0, 1, 2, float("inf"), -float("inf")])
 def test_norms(order):
     for dtype in INEXACT:
@@ -102,6 +123,7 @@ def test_sums_by_another_type():
     agree(lambda t: t.sum(0, dtype=taeda.float64), x, what="float64")
     agree(lambda t: t.bool().sum(1), x, what="bool")
     agree(lambda t: t.half().sum(1, dtype=taeda.float32), x, what="half")
+    agree(lambda t: t.nansum(1, dtype=taeda.complex64), x, what="complex64")
 
 
 def test_nan_and_infinity():

@@ -62,13 +62,14 @@ def test_layer_norm(shape):
 
 
 def test_layer_norm_of_many_rows():
-    x, w, b = values("float32", (3000, 8)), values("float32", (8,), 1), values("float32", (8,), 2)
-    agree(
-        lambda x, w, b: with_gradients(lambda *t: F.layer_norm(t[0], (8,), *t[1:]), x, w, b),
-        x,
-        w,
-        b,
-    )
+    for dtype in ("float32", "float64"):
+        x, w, b = values(dtype, (3000, 8)), values(dtype, (8,), 1), values(dtype, (8,), 2)
+        agree(
+            lambda x, w, b: with_gradients(lambda *t: F.layer_norm(t[0], (8,), *t[1:]), x, w, b),
+            x,
+            w,
+            b,
+        )
 
 
 def test_group_norm():
@@ -132,15 +133,16 @@ def test_gradients_and_tangents_of_running_products():
                     what=f"{dtype} {layout} {dim}",
                 )
     for n in (31, 33, 300):
-        x = values("float64", (2, n)) * 0.1 + 1
-        x[0, 7] = 0.0
-        agree(lambda t: with_gradients(lambda t: taeda.cumprod(t, 1), t), x, what=f"{n}")
-        for call in (taeda.cumprod, taeda.logcumsumexp):
-            agree(
-                lambda t, f=call: taeda.func.jvp(lambda t: f(t, 1), (t,), (t * 2 - 1,)),
-                x,
-                what=f"{n} tangent",
-            )
+        for dtype in ("float64", "complex64", "complex128"):
+            x = values(dtype, (2, n)) * 0.01 + 1
+            x[0, 7] = 0.0
+            agree(lambda t: with_gradients(lambda t: taeda.cumprod(t, 1), t), x, what=f"{n}")
+            for call in (taeda.cumprod, taeda.logcumsumexp):
+                agree(
+                    lambda t, f=call: taeda.func.jvp(lambda t: f(t, 1), (t,), (t * 2 - 1,)),
+                    x,
+                    what=f"{n} {dtype} tangent",
+                )
     scalar = taeda.tensor(3.0, dtype=taeda.float64)
     agree(lambda t: with_gradients(lambda t: taeda.cumprod(t.squeeze(0), 0), t), scalar.reshape(1))
 

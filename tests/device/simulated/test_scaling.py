@@ -81,12 +81,14 @@ def test_a_step_of_an_optimizer_that_is_not_fused_waits_once(simulator):
     assert waits(simulator, scaler.update) == [0, 0]
 
 
-def test_the_functions_that_libraries_call(simulator):
-    params = parameters()
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
+def test_the_functions_that_libraries_call(simulator, dtype):
+    params = parameters(dtype=dtype)
     grads = [p.grad for p in params]
     before = [g.cpu() for g in grads]
     found, inverse = torch.zeros((), device="cuda"), torch.tensor(0.5, device="cuda")
     call = torch._amp_foreach_non_finite_check_and_unscale_
+    call([torch.zeros(1, dtype=dtype, device="cuda")], found, inverse)  # loads its kernel
     assert waits(simulator, lambda: call(grads, found, inverse)) == [0, 0]
     assert found.item() == 0
     assert [g.tolist() for g in grads] == [(g * 0.5).tolist() for g in before]

@@ -5,11 +5,14 @@
 
 namespace taeda::device {
 
-// A NaN wins.
+// A NaN wins; integers wrap around.
 template <class T>
 TD_FN T combined(Combine how, T a, T b) {
-  if (how == Combine::kSum) return a + b;
-  if (how == Combine::kProd) return a * b;
+  using Wrapping = std::conditional_t<std::is_integral_v<T>, uint64_t, T>;
+  if (how == Combine::kSum)
+    return static_cast<T>(static_cast<Wrapping>(a) + static_cast<Wrapping>(b));
+  if (how == Combine::kProd)
+    return static_cast<T>(static_cast<Wrapping>(a) * static_cast<Wrapping>(b));
   if constexpr (kIsComplex<T>)
     return b;
   else

@@ -24,7 +24,8 @@ int64_t mode(std::vector<uint64_t> keys);
 // With equal keys, the heaviest.
 int64_t category(const std::vector<float>& weights);
 
-// Kernels that lack what would order their threads (planted.cc), by name; false for another name.
-bool run_planted(const std::string& name);
+// Kernels that lack what would order their threads (planted.cc), by name, or have it; false for
+// another name.
+bool run_planted(const std::string& name, bool ordered);
 
 }  // namespace taeda::races

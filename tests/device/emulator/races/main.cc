@@ -1,6 +1,6 @@
 // Kernels whose threads work together, under the thread sanitizer (tests/device/test_emulator.py):
 // without an argument those of the library, and what they give; with a name one that lacks a
-// barrier.
+// barrier, with a second argument the same one that has it.
 #include <cstdio>
 
 #include "device/emulator/races/kernels.h"
@@ -26,7 +26,7 @@ std::vector<uint64_t> sorted_keys() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc > 1) return run_planted(argv[1]) ? 0 : 2;
+  if (argc > 1) return run_planted(argv[1], argc > 2) ? 0 : 2;
   const std::vector<float> x(1000, 0.5f);
   std::vector<float> heavy = x;
   heavy[611] = 0.75f;
