@@ -152,6 +152,11 @@ Tensor as_rows(const Tensor& self, int64_t dim) {
 Tensor slices_at(const Tensor& self, const Tensor& rows, int64_t dim, const Tensor& indices) {
   DimVector sizes(op::movedim(self, {{dim}}, {{0}}).sizes());
   sizes[0] = indices.numel();
+  if (self.numel() == 0) {  // row-major, as in PyTorch
+    DimVector empty(self.sizes());
+    empty[wrap_dim(dim, self.dim())] = sizes[0];
+    return empty_tensor(empty, self.dtype(), self.device());
+  }
   return op::movedim(op::reshape(op::index_select(rows, 0, indices), sizes), {{0}}, {{dim}});
 }
 
