@@ -347,13 +347,14 @@ Tensor stft(const Tensor& self, int64_t n_fft, OptInt hop_length, OptInt win_len
   if (center) {
     const int64_t pad[] = {n_fft / 2, n_fft / 2};
     x = op::pad(x, {pad, 2}, pad_mode, std::nullopt);
-  } else if (align_to_window && *align_to_window) {
-    const int64_t around = n_fft - f.window, pad[] = {around / 2, around - around / 2};
-    x = op::constant_pad_nd(x, {pad, 2}, 0);
   }
   TD_CHECK(is_inexact(self.dtype()), "stft: expected a tensor of floating point or complex values");
   TD_CHECK(n_fft > 0 && n_fft <= x.size(1), "stft: expected 0 < n_fft < {}, but got n_fft={}",
            x.size(1), n_fft);
+  if (!center && align_to_window && *align_to_window) {
+    const int64_t around = n_fft - f.window, pad[] = {around / 2, around - around / 2};
+    x = op::constant_pad_nd(x, {pad, 2}, 0);
+  }
   Tensor frames = op::unfold(x, 1, n_fft, f.hop);
   if (window.defined() || f.window < n_fft)
     frames = op::mul(frames, whole_window(window, x, n_fft, f.window));

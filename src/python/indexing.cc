@@ -70,6 +70,8 @@ Tensor index_from_sequence(PyObject* object) {
       PyUnicode_Check(PyList_GET_ITEM(object, 0)))
     fail_index_type(PyList_GET_ITEM(object, 0));
   const Tensor index = tensor_from_data(object, {}, {});
+  if (index.numel() > 0 && is_complex(index.dtype()))
+    raise_python(PyExc_TypeError, "'complex' object cannot be interpreted as an integer");
   return is_floating(index.dtype()) ? op::to_dtype(index, DType::kInt64, false, {}) : index;
 }
 

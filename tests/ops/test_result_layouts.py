@@ -211,7 +211,7 @@ lib.linalg.solve_triangular(z.mH, w.expand(2, 3, 2), upper=True)
 lib.svd(t, compute_uv=False).V
 lib.svd(w, some=False, compute_uv=False).V
 lib.svd(w, compute_uv=False).U
-lib.conv_tbc(p, lib.ones(2, 3, 4, dtype=p.dtype), lib.ones(4, dtype=p.dtype), 1)
+lib.conv_tbc(p.contiguous(), lib.ones(2, 3, 4, dtype=p.dtype), lib.ones(4, dtype=p.dtype), 1)
 """
 
 

@@ -228,6 +228,8 @@ SIZES = {
     "unfold rows": lambda lib, F: F.unfold(lib.ones(2, 2), 2),
     "unfold one image": lambda lib, F: F.unfold(lib.ones(0, 2, 2), 2),
     "slice": lambda lib, F: lib.ops.aten.slice(lib.ones(3), 0, 0, 1, -1),
+    "slice of a number": lambda lib, F: lib.ops.aten.slice(2, 0, 0, 1),
+    "no number of a dtype": lambda lib, F: lib.ops.aten.sum.default(lib.ones(2), dtype=99),
     "slice_copy": lambda lib, F: lib.slice_copy(lib.ones(3), 0, 0, 1, -1),
     "slice of Python": lambda lib, F: lib.ones(3)[::-1],
     "input_dtype": lambda lib, F: lib._softmax_backward_data(lib.ones(2), lib.ones(2), 0, 3),
@@ -361,6 +363,8 @@ TAKEN = {
     "out of products": lambda lib, F: scaled(lib, 3.0, out=lib.empty(32, 16).t()[:, ::2]),
     "lists of scales": lambda lib, F: scaled_by_lists(lib, [lib.tensor(3.0)]),
     "sum": lambda lib, F: lib.sum(lib.tensor(B), None, True),
+    "number of a dtype": lambda lib, F: lib.ops.aten.sum.default(lib.tensor(B), dtype=7),
+    "number of bfloat16": lambda lib, F: lib.ops.aten.sum.default(lib.tensor(B), dtype=15),
 }
 
 
