@@ -307,16 +307,14 @@ Tensor counts_of(const Tensor& x, int64_t minlength) {
 
 Tensor bincount(const Tensor& self, const Tensor& weights, int64_t minlength) {
   const Tensor x = dense(self, DType::kInt64);
+  if (x.numel() == 0) return op::new_zeros(x, {minlength}, DType::kInt64);
   if (!x.device().is_cpu()) return on_device::bincount(x, weights, minlength);
-  if (!weights.defined())
-    return x.numel() > 0 ? counts_of(x, minlength) : op::new_zeros(x, {minlength}, DType::kInt64);
-  int64_t length = minlength;
-  if (x.numel() > 0) {
-    const auto [least, most] = op::aminmax(x, std::nullopt, false);
-    TD_CHECK(std::min(least.item<int64_t>(), most.item<int64_t>()) >= 0,
-             "bincount only supports 1-d non-negative integral inputs.");
-    length = std::max(length, checked_add(most.item<int64_t>(), 1, "bincount"));
-  }
+  if (!weights.defined()) return counts_of(x, minlength);
+  const auto [least, most] = op::aminmax(x, std::nullopt, false);
+  TD_CHECK(std::min(least.item<int64_t>(), most.item<int64_t>()) >= 0,
+           "bincount only supports 1-d non-negative integral inputs.");
+  const int64_t length =
+      std::max(minlength, checked_add(most.item<int64_t>(), 1, "bincount"));
   Tensor out = op::new_zeros(
       x, {length}, weights.dtype() == DType::kFloat32 ? DType::kFloat32 : DType::kFloat64);
   cpu::sum_by_index(host_view(out), host_view(x), host_view(weights));

@@ -56,6 +56,22 @@ CALLS = [
         "[0.0], 'a'", "[1j]",
     )),
     "t.ones(3).index_fill(0, t.tensor([[0]]), 1)",
+    *(f"t.bincount(t.ones({n}, dtype=t.int64), t.ones({w}).{kind}())" for n, w, kind in (
+        (0, 4, "float"), (0, "2, 2", "float"), (0, 0, "double"), (2, 4, "float"), (2, 2, "int"),
+    )),
+    "t.bincount(t.ones(0, dtype=t.int64), t.ones(4), 3)",
+    *(
+        f"t.ones(3, 4).{name}({dim}, t.tensor([[0, 1], [1, 0]]), t.ones({src}){more})"
+        for name, more in (("scatter", ""), ("scatter_add", ""), ("scatter_reduce", ", 'amax'"))
+        for dim in (0, 1)
+        for src in ("7", "()", "2, 2, 2", "2, 2")
+    ),
+    *(
+        f"t.ones(3, 4).{name}({dim}, t.tensor([0, 1]), t.ones({source}){more})"
+        for name, more in (("index_add", ""), ("index_reduce", ", 'prod'"))
+        for dim in (0, 1, -1)
+        for source in ("()", "2")
+    ),
     *(f"t.ones(2, 2).copy_({n})" for n in ("2", "2.5", "True", "1j", "'a'", "None")),
     *(f"t.{name}(x, dx={dx})" for name in ("trapezoid", "cumulative_trapezoid") for dx in (2, True)),
     "t.stft(x[0], 8, 3, 4, center=False, return_complex=True, align_to_window=True)",
