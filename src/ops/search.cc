@@ -313,8 +313,7 @@ Tensor bincount(const Tensor& self, const Tensor& weights, int64_t minlength) {
   const auto [least, most] = op::aminmax(x, std::nullopt, false);
   TD_CHECK(std::min(least.item<int64_t>(), most.item<int64_t>()) >= 0,
            "bincount only supports 1-d non-negative integral inputs.");
-  const int64_t length =
-      std::max(minlength, checked_add(most.item<int64_t>(), 1, "bincount"));
+  const int64_t length = std::max(minlength, checked_add(most.item<int64_t>(), 1, "bincount"));
   Tensor out = op::new_zeros(
       x, {length}, weights.dtype() == DType::kFloat32 ? DType::kFloat32 : DType::kFloat64);
   cpu::sum_by_index(host_view(out), host_view(x), host_view(weights));

@@ -32,9 +32,10 @@ bool is_int(PyObject* object) {
 
 // A dtype, or PyTorch's number of one.
 std::optional<Value> dtype_value(PyObject* object) {
-  constexpr DType kNumbered[] = {DType::kUInt8,   DType::kInt8,     DType::kInt16,     DType::kInt32,
-                                 DType::kInt64,   DType::kFloat16,  DType::kFloat32,   DType::kFloat64,
-                                 DType::kComplex32, DType::kComplex64, DType::kComplex128, DType::kBool};
+  constexpr DType kNumbered[] = {DType::kUInt8,     DType::kInt8,       DType::kInt16,
+                                 DType::kInt32,     DType::kInt64,      DType::kFloat16,
+                                 DType::kFloat32,   DType::kFloat64,    DType::kComplex32,
+                                 DType::kComplex64, DType::kComplex128, DType::kBool};
   constexpr int64_t kNumberOfBFloat16 = 15;
   if (can_be_dtype(object)) return Value(to_dtype(object));
   if (!PyLong_CheckExact(object) || !is_int(object)) return std::nullopt;

@@ -4,6 +4,7 @@ functions and operators, and what it refuses."""
 
 from __future__ import annotations
 
+import functools
 import pickle
 from typing import Any
 
@@ -280,7 +281,7 @@ def test_draws_are_taken_or_refused_as_by_pytorch(randomness):
         for t in (taeda, torch):
             x = t.linspace(0.1, 0.9, 12).reshape(3, 4)
             try:
-                t.vmap(lambda x, t=t: draw(t, x), randomness=randomness)(x)
+                t.vmap(functools.partial(draw, t), randomness=randomness)(x)
                 taken.append(True)
             except RuntimeError:
                 taken.append(False)

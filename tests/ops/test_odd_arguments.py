@@ -51,14 +51,30 @@ CALLS = [
     ),
     "t.binomial(y, y / 9)",
     *(f"t.polygamma({n}, y)" for n in range(3)),
-    *(f"t.arange(6).view(2, 3)[{i}]" for i in (
-        "[1.0]", "[1.9, -1.5]", "[True, 1.0]", "[[1.0, 0.0]]", "[0.0, 1.0], [0, 2]", "['a']",
-        "[0.0], 'a'", "[1j]",
-    )),
+    *(
+        f"t.arange(6).view(2, 3)[{i}]"
+        for i in (
+            "[1.0]",
+            "[1.9, -1.5]",
+            "[True, 1.0]",
+            "[[1.0, 0.0]]",
+            "[0.0, 1.0], [0, 2]",
+            "['a']",
+            "[0.0], 'a'",
+            "[1j]",
+        )
+    ),
     "t.ones(3).index_fill(0, t.tensor([[0]]), 1)",
-    *(f"t.bincount(t.ones({n}, dtype=t.int64), t.ones({w}).{kind}())" for n, w, kind in (
-        (0, 4, "float"), (0, "2, 2", "float"), (0, 0, "double"), (2, 4, "float"), (2, 2, "int"),
-    )),
+    *(
+        f"t.bincount(t.ones({n}, dtype=t.int64), t.ones({w}).{kind}())"
+        for n, w, kind in (
+            (0, 4, "float"),
+            (0, "2, 2", "float"),
+            (0, 0, "double"),
+            (2, 4, "float"),
+            (2, 2, "int"),
+        )
+    ),
     "t.bincount(t.ones(0, dtype=t.int64), t.ones(4), 3)",
     *(
         f"t.ones(3, 4).{name}({dim}, t.tensor([[0, 1], [1, 0]]), t.ones({src}){more})"
@@ -73,7 +89,11 @@ CALLS = [
         for source in ("()", "2")
     ),
     *(f"t.ones(2, 2).copy_({n})" for n in ("2", "2.5", "True", "1j", "'a'", "None")),
-    *(f"t.{name}(x, dx={dx})" for name in ("trapezoid", "cumulative_trapezoid") for dx in (2, True)),
+    *(
+        f"t.{name}(x, dx={dx})"
+        for name in ("trapezoid", "cumulative_trapezoid")
+        for dx in (2, True)
+    ),
     "t.stft(x[0], 8, 3, 4, center=False, return_complex=True, align_to_window=True)",
     "t.stft(x.view(-1), 8, 3, 4, center=False, return_complex=True, align_to_window=True)",
     *(
@@ -103,9 +123,14 @@ CALLS = [
         for d in ("bool", "complex64", "float32")
         for c in (False, True)
     ),
-    *(f"t.logcumsumexp(t.tensor({z}), 0)" for z in (
-        "[1 + 42j, 1 - 15j, 1 + 2j]", "[2 - 7j, 2 + 7j, 1 + 9j, 1 - 9j]", "[1 + 9j]",
-    )),
+    *(
+        f"t.logcumsumexp(t.tensor({z}), 0)"
+        for z in (
+            "[1 + 42j, 1 - 15j, 1 + 2j]",
+            "[2 - 7j, 2 + 7j, 1 + 9j, 1 - 9j]",
+            "[1 + 9j]",
+        )
+    ),
 ]
 
 
