@@ -1,8 +1,7 @@
 """The record of an operator: the keys that an entry of the table may have, and what follows.
 
-A field made by :func:`key` is a key of entries. ``BODIES`` are the keys that say how the operator
-is computed, exactly one of which an entry has (``expr`` beside another one is its definition);
-``FILE_KEYS`` may stand in a file's first item for all its entries (``- file: {optimize: size}``).
+A field made by :func:`key` is a key of entries. Each has one of ``BODIES`` (``expr`` beside another
+is its definition); ``FILE_KEYS`` may stand in a file's first item for all (``- file: {...}``).
 """
 
 # ruff: noqa: RUF009 (`key` makes fields)
@@ -33,7 +32,8 @@ TYPE_SETS = {
     "inexact": "Floating Complex",
     "floating": "Floating",
     "integral": "Integer",
-    "integral_bool": "Bool Integer",
+    "integral_bool": "Bool Integer",  # with uint16, uint32 and uint64
+    "integral_bool floating": "Bool Integer Floating",
     "bool": "Bool",
 }
 PROMOTIONS = {
@@ -236,7 +236,7 @@ class Op:
         # The hand-written function in namespace impl, or the one in definition.
         self.implementation = self.ident if self.source is True or one_step else self.source
         # The set of dtypes that it takes: `integral_bool` is contract::kIntegralBool.
-        self.type_mask = f"contract::{enumerator(self.types)}"
+        self.type_mask = " | ".join(f"contract::{enumerator(t)}" for t in self.types.split())
         # The kernels that it launches, if it is dispatched; pointwise operators have one, with which a
         # device launches any functor or none.
         own = ["pointwise"] if pointwise else [self.source]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from taeda._C import Tensor
+from taeda._C import Tensor, dtype
 
 TYPE_CHECKING = False  # typing's own would load typing
 if TYPE_CHECKING:
@@ -53,3 +53,10 @@ def require_int(function: str, name: str, value: Any) -> None:
         raise TypeError(f"{function}(): argument '{name}' must be int, not {type(value).__name__}")
     if isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
         raise ValueError(f"{function}(): Overflow when unpacking long long: '{name}' is {value}")
+
+
+def require_dtype(function: str, name: str, value: Any) -> None:
+    """TypeError where an argument is no dtype."""
+    if not isinstance(value, dtype):
+        kind = type(value).__name__
+        raise TypeError(f"{function}(): argument '{name}' must be torch.dtype, not {kind}")

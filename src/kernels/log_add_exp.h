@@ -28,7 +28,7 @@ struct LogAddExp<std::complex<T>> {
   C operator()(const C& x) {
     constexpr T kNaN = std::numeric_limits<T>::quiet_NaN();
     if (is_nan(x) || is_nan(total)) return total = C(kNaN, kNaN);
-    const bool above = x.real() > total.real();
+    const bool above = x.real() >= total.real();  // of equal ones the last, as in PyTorch
     const C high = above ? x : total, low = above ? total : x;
     if (std::isinf(high.real())) {
       // Two infinite ones add up in the directions of both; what is zero changes nothing.

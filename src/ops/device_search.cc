@@ -92,13 +92,10 @@ Tensor nonzero_static(const Tensor& x, int64_t size, int64_t fill_value) {
 }
 
 Tensor bincount(const Tensor& x, const Tensor& weights, int64_t minlength) {
-  int64_t length = minlength;
-  if (x.numel() > 0) {
-    const auto [least, most] = op::aminmax(x, std::nullopt, false);
-    const HostElements<int64_t> ends(op::stack({{least, most}}, 0));
-    TD_CHECK(ends[0] >= 0, "bincount only supports 1-d non-negative integral inputs.");
-    length = std::max(length, checked_add(ends[1], 1, "bincount"));
-  }
+  const auto [least, most] = op::aminmax(x, std::nullopt, false);
+  const HostElements<int64_t> ends(op::stack({{least, most}}, 0));
+  TD_CHECK(ends[0] >= 0, "bincount only supports 1-d non-negative integral inputs.");
+  const int64_t length = std::max(minlength, checked_add(ends[1], 1, "bincount"));
   if (!weights.defined()) {
     if (length <= kFloatBins) {
       const Tensor counts = empty_tensor({length}, DType::kInt64, x.device());
@@ -107,11 +104,10 @@ Tensor bincount(const Tensor& x, const Tensor& weights, int64_t minlength) {
     }
     const Tensor counts = op::new_zeros(x, {length}, {});
     const Tensor ones = op::expand(op::new_full(x, {1}, Scalar(int64_t{1}), {}), x.sizes(), false);
-    return x.numel() > 0 ? op::index_add_(counts, 0, x, ones, Scalar(int64_t{1})) : counts;
+    return op::index_add_(counts, 0, x, ones, Scalar(int64_t{1}));
   }
   const DType t = weights.dtype() == DType::kFloat32 ? DType::kFloat32 : DType::kFloat64;
   const Tensor sums = op::new_zeros(x, {length}, TensorOptions(t));
-  if (x.numel() == 0) return sums;
   return op::index_put_(sums, {&x, 1}, op::to_dtype(weights, t, false, {}), /*accumulate=*/true);
 }
 

@@ -3,12 +3,14 @@
 #include "op/ne.h"
 #include "op/slice.h"
 #include "op/sub.h"
+#include "ops/contract.h"
 
 namespace taeda::impl {
 
 Tensor diff(const Tensor& self, int64_t n, int64_t dim, const Tensor& prepend,
             const Tensor& append) {
   if (n == 0) return self;
+  dim = contract::wrap_dim(dim, self.dim());
   TensorList parts;
   for (const Tensor& part : {prepend, self, append}) {
     if (!part.defined()) continue;

@@ -72,7 +72,11 @@ DimVector fft_c2c_strides(const Tensor& self, IntSpan dim) {
 DimVector fft_r2c_strides(const Tensor& self, IntSpan dim, bool onesided) {
   DimVector sizes(self.sizes());
   if (onesided) sizes[dim.back()] = sizes[dim.back()] / 2 + 1;
-  return fft_strides(sizes, self.strides(), dim, onesided ? 1 : 0);
+  // PyTorch's transform of all of several dimensions is that of a complex copy.
+  const bool copied = !onesided && dim.size() > 1;
+  const DimVector input =
+      copied ? preserved_strides(self.sizes(), self.strides()) : DimVector(self.strides());
+  return fft_strides(sizes, input, dim, onesided ? 1 : 0);
 }
 
 DimVector fft_c2r_strides(const Tensor& self, IntSpan dim, int64_t size) {
@@ -215,7 +219,11 @@ Tensor fft_fft(const Tensor& self, OptInt n, int64_t dim, OptText norm) {
   return complex_transform(self, extent_of(self, n, dim), norm, true);
 }
 Tensor fft_ifft(const Tensor& self, OptInt n, int64_t dim, OptText norm) {
-  return complex_transform(self, extent_of(self, n, dim), norm, false);
+  const Extent e = extent_of(self, n, dim);
+  if (self.is_complex()) return complex_transform(self, e, norm, false);
+  // Of real numbers it is the conjugate of the other direction, and as in PyTorch a view of that.
+  const Tensor x = resized(floating(self, false), e);
+  return op::conj(op::_fft_r2c(x, e.dims, normalization(norm, false), false));
 }
 Tensor fft_rfft(const Tensor& self, OptInt n, int64_t dim, OptText norm) {
   return of_real("rfft", self, extent_of(self, n, dim), norm, true);
@@ -333,19 +341,20 @@ Tensor stft(const Tensor& self, int64_t n_fft, OptInt hop_length, OptInt win_len
            "require that return_complex=True in a future PyTorch release.");
   TD_CHECK(!center || !align_to_window,
            "stft align_to_window should only be set when center = false");
-  TD_CHECK(is_inexact(self.dtype()), "stft: expected a tensor of floating point or complex values");
   TD_CHECK(self.dim() == 1 || self.dim() == 2, "stft: expected a 1D or 2D tensor");
   const Frames f = frames_of("stft", n_fft, hop_length, win_length, window);
   Tensor x = self.dim() == 1 ? op::unsqueeze(self, 0) : self;
   if (center) {
     const int64_t pad[] = {n_fft / 2, n_fft / 2};
     x = op::pad(x, {pad, 2}, pad_mode, std::nullopt);
-  } else if (align_to_window && *align_to_window) {
+  }
+  TD_CHECK(is_inexact(self.dtype()), "stft: expected a tensor of floating point or complex values");
+  TD_CHECK(n_fft > 0 && n_fft <= x.size(1), "stft: expected 0 < n_fft < {}, but got n_fft={}",
+           x.size(1), n_fft);
+  if (!center && align_to_window && *align_to_window) {
     const int64_t around = n_fft - f.window, pad[] = {around / 2, around - around / 2};
     x = op::constant_pad_nd(x, {pad, 2}, 0);
   }
-  TD_CHECK(n_fft > 0 && n_fft <= x.size(1), "stft: expected 0 < n_fft < {}, but got n_fft={}",
-           x.size(1), n_fft);
   Tensor frames = op::unfold(x, 1, n_fft, f.hop);
   if (window.defined() || f.window < n_fft)
     frames = op::mul(frames, whole_window(window, x, n_fft, f.window));
@@ -365,10 +374,13 @@ Tensor istft(const Tensor& self, int64_t n_fft, OptInt hop_length, OptInt win_le
   TD_CHECK(self.is_complex(),
            "istft requires a complex-valued input tensor matching the output from stft with "
            "return_complex=True.");
+  if (self.dim() < 2) contract::wrap_dim(-2, self.dim());  // an IndexError
   TD_CHECK(self.numel() > 0, "istft: input tensor cannot be empty.");
   TD_CHECK(self.dim() == 2 || self.dim() == 3,
            "istft: input of dimensions 2 or 3 expected, but got {}", self.dim());
   const Frames f = frames_of("istft", n_fft, hop_length, win_length, window);
+  TD_CHECK(return_complex || !window.defined() || !window.is_complex(),
+           "istft: a complex window needs return_complex=True, as the signal is complex too");
   Tensor x = self.dim() == 2 ? op::unsqueeze(self, 0) : self;
   const int64_t bins = x.size(1), frames = x.size(2);
   const bool half = onesided ? *onesided : bins != n_fft;
@@ -378,7 +390,9 @@ Tensor istft(const Tensor& self, int64_t n_fft, OptInt hop_length, OptInt win_le
            half ? " / 2 + 1" : "", half ? "True" : "False", bins);
   TD_CHECK(!(return_complex && half), "Cannot have onesided output if window or input is complex");
   const Tensor real = op::real(x);
-  const Tensor weights = whole_window(window, real, n_fft, f.window);
+  Tensor weights = whole_window(window, real, n_fft, f.window);
+  if (weights.dtype() == DType::kBool)
+    weights = op::to_dtype(weights, real.dtype(), false, std::nullopt);
   const int64_t last[] = {2}, by = normalized ? 1 : 2;
   x = op::transpose(x, 1, 2);
   // As in PyTorch the first half of a two-sided input says all of a real signal.

@@ -76,6 +76,7 @@ Tensor indices_of_true(const Tensor& x) {
   Tensor out;
   kernels::nonzero(view_of(x), [&](int64_t count) {
     out = empty_column_major({{count, x.dim()}}, DType::kInt64, x.device());
+    if (count == 0) out = alias_tensor(out, out.sizes(), {{1, 0}}, 0);  // PyTorch's strides
     return view_of(out);
   });
   return out;
@@ -497,6 +498,18 @@ Tensor diag_embed(const Tensor& self, int64_t offset, int64_t dim1, int64_t dim2
   return out;
 }
 
+// A copy that lies as self does, with its gaps, unless elements of self share memory.
+static Tensor clone_with_gaps(const Tensor& self) {
+  if (is_dense_layout(self.sizes(), self.strides()) ||
+      internal_overlap(self.sizes(), self.strides()) != Overlap::kNo)
+    return op::clone(self, {});
+  const int64_t bytes = storage_bytes_needed(self.sizes(), self.strides(), 0, self.dtype());
+  const Tensor memory = empty_tensor({bytes / self.itemsize()}, self.dtype(), self.device());
+  Tensor out = alias_tensor(memory, self.sizes(), self.strides(), 0);
+  op::copy_(out, self, false);
+  return out;
+}
+
 // Copies `src` into a view of a result, with no broadcasting.
 static void fill_slice(const char* op, const Tensor& slice, const Tensor& src) {
   TD_CHECK(src.sizes() == slice.sizes(),
@@ -508,19 +521,19 @@ static void fill_slice(const char* op, const Tensor& slice, const Tensor& src) {
 
 Tensor diagonal_scatter(const Tensor& self, const Tensor& src, int64_t offset, int64_t dim1,
                         int64_t dim2) {
-  Tensor out = op::clone(self, {});
+  Tensor out = clone_with_gaps(self);
   fill_slice("diagonal_scatter", op::diagonal(out, offset, dim1, dim2), src);
   return out;
 }
 Tensor select_scatter(const Tensor& self, const Tensor& src, int64_t dim, int64_t index) {
-  Tensor out = op::clone(self, {});
+  Tensor out = clone_with_gaps(self);
   fill_slice("select_scatter", op::select(out, dim, index), src);
   return out;
 }
 Tensor slice_scatter(const Tensor& self, const Tensor& src, int64_t dim, OptInt start, OptInt end,
                      int64_t step) {
   TD_CHECK(step > 0, "slice_scatter: slice step must be positive, got {}", step);
-  Tensor out = op::clone(self, {});
+  Tensor out = clone_with_gaps(self);
   fill_slice("slice_scatter", op::slice(out, dim, start, end, step), src);
   return out;
 }

@@ -87,6 +87,9 @@ bool scatter_fits(std::string_view op, const Tensor& self, int64_t dim, const Te
   TD_CHECK(is_index_type(index.dtype()), "{}(): Expected dtype int32/int64 for index", op);
   TD_CHECK(at_least_1d(self) == at_least_1d(index),
            "Index tensor must have the same number of dimensions as self tensor");
+  TD_CHECK_INDEX(src.dim() == 0 || src.dim() >= index.dim(),
+                 "{}(): expected src with the {} dimensions of index, got {}", op, index.dim(),
+                 src.sizes());
   TD_CHECK(at_least_1d(src) == at_least_1d(index),
            "Index tensor must have the same number of dimensions as src tensor");
   TD_CHECK(fits(index, self, dim) && fits(index, src, -1),
@@ -116,6 +119,8 @@ bool same_slices(const Tensor& self, const Tensor& source, int64_t dim) {
 
 bool index_add_fits(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source) {
   check_vector("index_add_", self, index, source);
+  TD_CHECK(source.dim() > 0 || index.numel() == 1 || dim == 0,
+           "index_add_(): Indexing dim {} is out of bounds of the source tensor with dim 0", dim);
   TD_CHECK_INDEX(source.dim() > 0 || index.numel() == 1,
                  "Dimension specified as {} but tensor has no dimensions", dim);
   TD_CHECK(dim >= source.dim() || index.numel() == source.size(dim),

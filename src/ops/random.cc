@@ -406,7 +406,8 @@ Tensor normal_tensor_tensor(const Tensor& mean, const Tensor& std, Generator* ge
   check_deviations(std);
   const Tensor draws =
       standard_normal(broadcast_shapes(mean.sizes(), std.sizes()), mean, 1, generator);
-  return op::add(op::mul(draws, std), mean, Scalar(int64_t{1}));
+  const Tensor scaled = op::to_dtype(op::mul(draws, std), mean.dtype(), false, std::nullopt);
+  return op::add(scaled, mean, Scalar(int64_t{1}));
 }
 Tensor normal_float_float(double mean, double std, IntSpan size, Generator* generator,
                           const TensorOptions& options) {

@@ -19,6 +19,8 @@ DType statistics_dtype(DType t);
 double epsilon(DType t);
 // "Float", as PyTorch's messages name dtypes.
 std::string type_name(DType t);
+// Whether numbers of the dtype add up: all but the eight-bit floats, for which it raises.
+bool adds_up(std::string_view kernel, DType t);
 // "float", "long int", "c10::Half": as other messages of PyTorch's name them.
 std::string cxx_type_name(DType t);
 

@@ -152,6 +152,11 @@ Tensor as_rows(const Tensor& self, int64_t dim) {
 Tensor slices_at(const Tensor& self, const Tensor& rows, int64_t dim, const Tensor& indices) {
   DimVector sizes(op::movedim(self, {{dim}}, {{0}}).sizes());
   sizes[0] = indices.numel();
+  if (self.numel() == 0) {  // row-major, as in PyTorch
+    DimVector empty(self.sizes());
+    empty[wrap_dim(dim, self.dim())] = sizes[0];
+    return empty_tensor(empty, self.dtype(), self.device());
+  }
   return op::movedim(op::reshape(op::index_select(rows, 0, indices), sizes), {{0}}, {{dim}});
 }
 
@@ -302,16 +307,13 @@ Tensor counts_of(const Tensor& x, int64_t minlength) {
 
 Tensor bincount(const Tensor& self, const Tensor& weights, int64_t minlength) {
   const Tensor x = dense(self, DType::kInt64);
+  if (x.numel() == 0) return op::new_zeros(x, {minlength}, DType::kInt64);
   if (!x.device().is_cpu()) return on_device::bincount(x, weights, minlength);
-  if (!weights.defined())
-    return x.numel() > 0 ? counts_of(x, minlength) : op::new_zeros(x, {minlength}, DType::kInt64);
-  int64_t length = minlength;
-  if (x.numel() > 0) {
-    const auto [least, most] = op::aminmax(x, std::nullopt, false);
-    TD_CHECK(std::min(least.item<int64_t>(), most.item<int64_t>()) >= 0,
-             "bincount only supports 1-d non-negative integral inputs.");
-    length = std::max(length, checked_add(most.item<int64_t>(), 1, "bincount"));
-  }
+  if (!weights.defined()) return counts_of(x, minlength);
+  const auto [least, most] = op::aminmax(x, std::nullopt, false);
+  TD_CHECK(std::min(least.item<int64_t>(), most.item<int64_t>()) >= 0,
+           "bincount only supports 1-d non-negative integral inputs.");
+  const int64_t length = std::max(minlength, checked_add(most.item<int64_t>(), 1, "bincount"));
   Tensor out = op::new_zeros(
       x, {length}, weights.dtype() == DType::kFloat32 ? DType::kFloat32 : DType::kFloat64);
   cpu::sum_by_index(host_view(out), host_view(x), host_view(weights));

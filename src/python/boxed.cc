@@ -30,6 +30,21 @@ bool is_int(PyObject* object) {
   return overflow == 0;
 }
 
+// A dtype, or PyTorch's number of one.
+std::optional<Value> dtype_value(PyObject* object) {
+  constexpr DType kNumbered[] = {DType::kUInt8,     DType::kInt8,       DType::kInt16,
+                                 DType::kInt32,     DType::kInt64,      DType::kFloat16,
+                                 DType::kFloat32,   DType::kFloat64,    DType::kComplex32,
+                                 DType::kComplex64, DType::kComplex128, DType::kBool};
+  constexpr int64_t kNumberOfBFloat16 = 15;
+  if (can_be_dtype(object)) return Value(to_dtype(object));
+  if (!PyLong_CheckExact(object) || !is_int(object)) return std::nullopt;
+  const int64_t number = to_int(object);
+  if (number == kNumberOfBFloat16) return Value(DType::kBFloat16);
+  if (number < 0 || number >= static_cast<int64_t>(std::size(kNumbered))) return std::nullopt;
+  return Value(kNumbered[number]);
+}
+
 // The elements as numbers, where all of them are some.
 template <class List, class Fits, class Convert>
 std::optional<Value> numbers(PyObject* sequence, const Fits& fits, const Convert& convert) {
@@ -170,7 +185,7 @@ std::optional<Value> to_value(PyObject* object, const SchemaType& type) {
     case ValueType::kString:
       return maybe(PyUnicode_Check(object), [&] { return Value(utf8(object)); });
     case ValueType::kDType:
-      return maybe(can_be_dtype(object), [&] { return Value(to_dtype(object)); });
+      return dtype_value(object);
     case ValueType::kDevice:
       return maybe(can_be_device(object), [&] { return Value(to_device(object)); });
     case ValueType::kMemoryFormat:
@@ -215,9 +230,11 @@ Stack bind_arguments(const Operator& op, PyObject* const* args, Py_ssize_t nargs
     }
     if (object) {
       std::optional<Value> value = to_value(object, argument.type);
-      // The kernels of a program's own operators are given tensors where they ask for tensors.
+      // A number is no tensor to the kernels of a program's own operators, and none to view.
       const bool number = value && value->is_tensor() && !is_tensor(object);
-      if (!value || (number && !op.record())) fail_type(schema, argument, object);
+      const bool refused =
+          number && (!op.record() || op.record()->inverse != OperatorRecord::Inverse::kNone);
+      if (!value || refused) fail_type(schema, argument, object);
       stack.push_back(*std::move(value));
     } else if (argument.has_default) {
       stack.push_back(argument.default_value);

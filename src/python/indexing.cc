@@ -4,6 +4,7 @@
 
 #include "autograd/anomaly.h"
 #include "op/alias.h"
+#include "op/to_dtype.h"
 #include "python/arguments.h"
 #include "python/call.h"
 #include "python/call_note.h"
@@ -63,11 +64,15 @@ Slice to_slice(PyObject* object) {
   return Slice(OptInt(start), OptInt(stop), OptInt(step));
 }
 
+// Numbers in lists are cut to integers, as PyTorch cuts them.
 Tensor index_from_sequence(PyObject* object) {
-  Tensor index = tensor_from_data(object, {}, {});
-  if (index.numel() == 0 && is_inexact(index.dtype()))
-    return fresh_tensor(index.sizes(), DType::kInt64);
-  return index;
+  if (PyList_Check(object) && PyList_GET_SIZE(object) > 0 &&
+      PyUnicode_Check(PyList_GET_ITEM(object, 0)))
+    fail_index_type(PyList_GET_ITEM(object, 0));
+  const Tensor index = tensor_from_data(object, {}, {});
+  if (index.numel() > 0 && is_complex(index.dtype()))
+    raise_python(PyExc_TypeError, "'complex' object cannot be interpreted as an integer");
+  return is_floating(index.dtype()) ? op::to_dtype(index, DType::kInt64, false, {}) : index;
 }
 
 TensorIndex to_index(PyObject* object) {

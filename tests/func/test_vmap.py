@@ -4,6 +4,7 @@ functions and operators, and what it refuses."""
 
 from __future__ import annotations
 
+import functools
 import pickle
 from typing import Any
 
@@ -239,18 +240,52 @@ def test_randomness():
         "multinomial": lambda a: taeda.multinomial(a + 1, 4),
         "normal": lambda a: taeda.normal(a, 1.0),
     }
+    of_arguments = ("bernoulli", "multinomial", "normal")  # whose numbers follow from the sample's
     for name, draw in draws.items():
         with pytest.raises(RuntimeError, match="randomness"):
             vmap(draw)(x)
         taeda.manual_seed(5)
-        same = vmap(draw, randomness="same")(x)
-        taeda.manual_seed(5)
         expected = draw(x[0])
-        assert all(taeda.equal(row, expected) for row in same), name
+        if name in of_arguments:
+            with pytest.raises(RuntimeError, match="randomness='same' does not go with"):
+                vmap(draw, randomness="same")(x)
+        else:
+            taeda.manual_seed(5)
+            same = vmap(draw, randomness="same")(x)
+            assert all(taeda.equal(row, expected) for row in same), name
         taeda.manual_seed(5)
         different = vmap(draw, randomness="different")(x)
-        assert different.shape == same.shape, name
+        assert different.shape == (3, *expected.shape), name
         assert not all(taeda.equal(row, different[0]) for row in different), name
+
+
+@pytest.mark.parametrize("randomness", ["same", "different"])
+def test_draws_are_taken_or_refused_as_by_pytorch(randomness):
+    torch = pytest.importorskip("torch")
+    draws = (
+        lambda t, x: t.bernoulli(x),
+        lambda t, x: t.bernoulli(x, 0.5),
+        lambda t, x: t.normal(0.0, x),
+        lambda t, x: t.poisson(x),
+        lambda t, x: t.binomial(4 * x, x),
+        lambda t, x: t._standard_gamma(x),
+        lambda t, x: t.multinomial(x, 1),
+        lambda t, x: t.bernoulli(t.ones(3) / 2),
+        lambda t, x: x.clone().bernoulli_(0.5),
+        lambda t, x: t.rand_like(x),
+        lambda t, x: t.nn.functional.dropout(x),
+        lambda t, x: t.nn.functional.rrelu(x, training=True),
+    )
+    for i, draw in enumerate(draws):
+        taken = []
+        for t in (taeda, torch):
+            x = t.linspace(0.1, 0.9, 12).reshape(3, 4)
+            try:
+                t.vmap(functools.partial(draw, t), randomness=randomness)(x)
+                taken.append(True)
+            except RuntimeError:
+                taken.append(False)
+        assert taken[0] == taken[1], i
 
 
 def test_randomness_of_nested_levels():

@@ -32,6 +32,7 @@ TYPES = {
     "all": ["bool", "uint8", "int32", "int64", "float16", "float32", "bfloat16", "complex128"],
 }
 TYPES["any"] = TYPES["all"]  # storage types: tests/python/test_storage_types.py
+TYPES["integral_bool floating"] = TYPES["real"]
 LAYOUTS = ("plain", "transposed", "sliced", "expanded")
 
 

@@ -45,6 +45,92 @@ CALLS = [
     "copy.deepcopy(t.tensor([1j]).conj())",
     "copy.deepcopy(t.tensor([1j]).conj().imag)",
     "(lambda z: z.is_set_to(z.conj()))(t.tensor([1j]))",
+    *(
+        f"t.special.zeta({a}, {b})"
+        for a, b in (("y", "y"), ("y", "2"), ("2", "y"), ("x[0]", "y"), ("t.tensor(2.)", "y"))
+    ),
+    "t.binomial(y, y / 9)",
+    *(f"t.polygamma({n}, y)" for n in range(3)),
+    *(
+        f"t.arange(6).view(2, 3)[{i}]"
+        for i in (
+            "[1.0]",
+            "[1.9, -1.5]",
+            "[True, 1.0]",
+            "[[1.0, 0.0]]",
+            "[0.0, 1.0], [0, 2]",
+            "['a']",
+            "[0.0], 'a'",
+            "[1j]",
+        )
+    ),
+    "t.ones(3).index_fill(0, t.tensor([[0]]), 1)",
+    *(
+        f"t.bincount(t.ones({n}, dtype=t.int64), t.ones({w}).{kind}())"
+        for n, w, kind in (
+            (0, 4, "float"),
+            (0, "2, 2", "float"),
+            (0, 0, "double"),
+            (2, 4, "float"),
+            (2, 2, "int"),
+        )
+    ),
+    "t.bincount(t.ones(0, dtype=t.int64), t.ones(4), 3)",
+    *(
+        f"t.ones(3, 4).{name}({dim}, t.tensor([[0, 1], [1, 0]]), t.ones({src}){more})"
+        for name, more in (("scatter", ""), ("scatter_add", ""), ("scatter_reduce", ", 'amax'"))
+        for dim in (0, 1)
+        for src in ("7", "()", "2, 2, 2", "2, 2")
+    ),
+    *(
+        f"t.ones(3, 4).{name}({dim}, t.tensor([0, 1]), t.ones({source}){more})"
+        for name, more in (("index_add", ""), ("index_reduce", ", 'prod'"))
+        for dim in (0, 1, -1)
+        for source in ("()", "2")
+    ),
+    *(f"t.ones(2, 2).copy_({n})" for n in ("2", "2.5", "True", "1j", "'a'", "None")),
+    *(
+        f"t.{name}(x, dx={dx})"
+        for name in ("trapezoid", "cumulative_trapezoid")
+        for dx in (2, True)
+    ),
+    "t.stft(x[0], 8, 3, 4, center=False, return_complex=True, align_to_window=True)",
+    "t.stft(x.view(-1), 8, 3, 4, center=False, return_complex=True, align_to_window=True)",
+    *(
+        f"t.ones({n}).{call}"
+        for n in ("0", "0, 2", "2, 0", "2")
+        for call in (
+            "index_fill(0, t.tensor([0]), 1)",
+            "index_fill(0, t.tensor([], dtype=t.int64), 1)",
+            "index_fill_(0, t.tensor([0]), t.tensor(1.0))",
+        )
+    ),
+    "t.ones(0).index_copy(0, t.tensor([0]), t.ones(1))",
+    "t.ones(0, 2).index_copy(0, t.tensor([0]), t.ones(1, 2))",
+    "t.ones(2).index_copy(0, t.tensor([5]), t.ones(1))",
+    "t.normal(x, x.double().abs())",
+    "t.normal(x.double(), x.abs())",
+    *(f"t.diff(x, n={n}, dim={dim})" for n in (0, 1) for dim in (1000, -1000, -1)),
+    "F.gaussian_nll_loss(x, 2, x.abs())",
+    "F.gaussian_nll_loss(x, 2.5, 1.5)",
+    "F.gaussian_nll_loss(x, x, x.abs().long())",
+    *(f"t.stft({s}, 4, return_complex=True)" for s in ("x > 0", "x.long()", "x.view(3, 2, 2)")),
+    "t.stft(x > 0, 4, center=False, return_complex=True)",
+    *(f"t.istft({s}, 4)" for s in ("t.tensor(1j)", "t.ones(0) * 1j", "t.ones(3, 0) * 1j")),
+    *(
+        f"t.istft(x.view(3, 4) + 1j, 4, window=t.ones(4, dtype=t.{d}), return_complex={c}, "
+        f"onesided={not c})"
+        for d in ("bool", "complex64", "float32")
+        for c in (False, True)
+    ),
+    *(
+        f"t.logcumsumexp(t.tensor({z}), 0)"
+        for z in (
+            "[1 + 42j, 1 - 15j, 1 + 2j]",
+            "[2 - 7j, 2 + 7j, 1 + 9j, 1 - 9j]",
+            "[1 + 9j]",
+        )
+    ),
 ]
 
 
@@ -52,11 +138,12 @@ def outcome(t, call):
     t.manual_seed(0)
     names = {"t": t, "F": t.nn.functional, "nn": t.nn, "copy": copy}
     names["x"] = t.linspace(-1, 1, 12).view(3, 4)
+    names["y"] = t.tensor([2.0, 5.0], dtype=t.float16)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             found = eval(call, names)
-    except (NotImplementedError, RuntimeError, TypeError, ValueError) as error:
+    except (IndexError, NotImplementedError, RuntimeError, TypeError, ValueError) as error:
         return type(error).__name__
     found = found if isinstance(found, (tuple, list)) else (found,)
     return [y.resolve_neg() if hasattr(y, "resolve_neg") else y for y in found]

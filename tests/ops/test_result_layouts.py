@@ -189,6 +189,30 @@ lib.segment_reduce(p, "max", lengths=lib.tensor([[1, 1], [0, 2], [2, 0], [1, 1]]
 lib.segment_reduce(t, "mean", offsets=lib.tensor([[0, 1, 2], [0, 1, 2], [0, 1, 2]]), axis=1)
 lib.segment_reduce(t, "sum", lengths=lib.tensor([1, 2]), axis=0)
 """
+# Without elements, with gaps, conjugated.
+OTHERS = """
+lib.nonzero(t * 0)
+lib.argwhere(p * 0)
+lib.linalg.lstsq(lib.zeros(2, 0, 0), lib.zeros(2, 0, 2)).solution
+lib.unique(lib.zeros(3, 0, 2), dim=1)
+lib.fft.fft2(e)
+lib.fft.ifft2(e)
+lib.fft.rfft2(e)
+lib.fft.fftn(p[:, :1].expand(4, 5, 3))
+lib.select_scatter(g, g[0], 0, 1)
+lib.slice_scatter(g, g[:1], 0, 1, 2)
+lib.diagonal_scatter(g, g[0])
+lib.select_scatter(e, e[0], 0, 1)
+lib.linalg.solve_triangular(z.mH, w, upper=True)
+lib.linalg.solve_triangular(z.mH, w.mH, upper=True, left=False)
+lib.linalg.solve_triangular(z.mT.conj(), w, upper=True)
+lib.linalg.solve_triangular(z.conj(), w, upper=True)
+lib.linalg.solve_triangular(z.mH, w.expand(2, 3, 2), upper=True)
+lib.svd(t, compute_uv=False).V
+lib.svd(w, some=False, compute_uv=False).V
+lib.svd(w, compute_uv=False).U
+lib.conv_tbc(p.contiguous(), lib.ones(2, 3, 4, dtype=p.dtype), lib.ones(4, dtype=p.dtype), 1)
+"""
 
 
 def named(lib):
@@ -201,6 +225,9 @@ def named(lib):
         "p": x[:, :, :, 0].contiguous().permute(2, 0, 1),
         "c": x.to(**last),
         "e": x[0, 0, :1].expand(3, 5),
+        "g": x[0, 0, :, ::2],
+        "z": x[0, 0, :3, :3] + 1j * x[1, 0, :3, :3],
+        "w": x[0, 0, :3, :2] + 0j,
         "many": (lib.arange(192, dtype=lib.float64) / 192).view(2, 8, 4, 3)[..., :2].to(**last),
         "two": lib.tensor([1, 0]),
         "zeros": lib.zeros(3, 2, dtype=lib.int64),
@@ -210,6 +237,25 @@ def named(lib):
 @pytest.mark.parametrize("text", [*AS_INPUT.strip().split("\n"), *ROW_MAJOR.strip().split("\n")])
 def test_results_of_permuted_tensors_are_laid_out_as_in_pytorch(text):
     assert_same_layout(*(eval(text, named(lib)) for lib in (taeda, torch)))
+
+
+@pytest.mark.parametrize("text", OTHERS.strip().split("\n"))
+def test_results_without_elements_and_with_gaps_are_laid_out_as_in_pytorch(text):
+    ours, theirs = (eval(text, named(lib)) for lib in (taeda, torch))
+    assert_same_layout(ours, theirs)
+    assert ours.is_conj() == theirs.is_conj()
+
+
+@pytest.mark.parametrize("options", [{}, {"n": 6}, {"n": 3, "norm": "ortho"}, {"dim": 0}])
+def test_the_inverse_transform_of_real_numbers_is_a_conjugate_view(options):
+    ours, theirs = pair(4, 5)
+    results = [lib.fft.ifft(x, **options) for lib, x in ((taeda, ours), (torch, theirs))]
+    assert_same_layout(*results)
+    assert results[0].is_conj() and results[1].is_conj()
+    assert not taeda.fft.ifft(ours + 0j).is_conj() and not taeda.fft.ifftn(ours).is_conj()
+    out = taeda.zeros_like(results[0].resolve_conj())
+    taeda.fft.ifft(ours, out=out, **options)
+    assert not out.is_conj() and out.tolist() == results[0].tolist()
 
 
 @pytest.mark.parametrize("name", ["conv3d", "conv_transpose3d"])

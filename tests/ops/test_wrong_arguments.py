@@ -214,6 +214,36 @@ TYPES = {
 }
 
 
+SIZES = {
+    "one kernel_size": lambda lib, F: F.fractional_max_pool2d(lib.ones(1, 1, 4, 4), 1 << 63, 2),
+    "kernel_size": lambda lib, F: F.fractional_max_pool2d(lib.ones(1, 1, 4, 4), (1 << 63, 1), 2),
+    "one output_size": lambda lib, F: F.fractional_max_pool2d(lib.ones(1, 1, 4, 4), 2, 1 << 63),
+    "a word": lambda lib, F: F.fractional_max_pool3d(lib.ones(1, 1, 4, 4, 4), "a", 2),
+    "a word of sizes": lambda lib, F: F.fractional_max_pool2d(lib.ones(1, 1, 4, 4), 2, "a"),
+    "three sizes": lambda lib, F: F.fractional_max_pool2d(lib.ones(1, 1, 4, 4), 2, (2, 2, 2)),
+    "three sides": lambda lib, F: F.fractional_max_pool2d(lib.ones(1, 1, 4, 4), (2, 2, 2), 2),
+    "one adaptive size": lambda lib, F: F.adaptive_avg_pool2d(lib.ones(1, 1, 4, 4), 1 << 63),
+    "adaptive sizes": lambda lib, F: F.adaptive_max_pool2d(lib.ones(1, 1, 4, 4), (1 << 63, 1)),
+    "unfold": lambda lib, F: F.unfold(lib.ones(()), 2),
+    "unfold rows": lambda lib, F: F.unfold(lib.ones(2, 2), 2),
+    "unfold one image": lambda lib, F: F.unfold(lib.ones(0, 2, 2), 2),
+    "slice": lambda lib, F: lib.ops.aten.slice(lib.ones(3), 0, 0, 1, -1),
+    "slice of a number": lambda lib, F: lib.ops.aten.slice(2, 0, 0, 1),
+    "no number of a dtype": lambda lib, F: lib.ops.aten.sum.default(lib.ones(2), dtype=99),
+    "slice_copy": lambda lib, F: lib.slice_copy(lib.ones(3), 0, 0, 1, -1),
+    "slice of Python": lambda lib, F: lib.ones(3)[::-1],
+    "input_dtype": lambda lib, F: lib._softmax_backward_data(lib.ones(2), lib.ones(2), 0, 3),
+    "log input_dtype": lambda lib, F: lib._log_softmax_backward_data(
+        lib.ones(2), lib.ones(2), 0, "a"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_sizes_and_steps_are_refused_by_the_same_class(name):
+    agree(SIZES[name])
+
+
 @pytest.mark.parametrize("name", TYPES)
 def test_functions_in_python_refuse_by_the_same_class(name):
     agree(TYPES[name])
@@ -333,6 +363,8 @@ TAKEN = {
     "out of products": lambda lib, F: scaled(lib, 3.0, out=lib.empty(32, 16).t()[:, ::2]),
     "lists of scales": lambda lib, F: scaled_by_lists(lib, [lib.tensor(3.0)]),
     "sum": lambda lib, F: lib.sum(lib.tensor(B), None, True),
+    "number of a dtype": lambda lib, F: lib.ops.aten.sum.default(lib.tensor(B), dtype=7),
+    "number of bfloat16": lambda lib, F: lib.ops.aten.sum.default(lib.tensor(B), dtype=15),
 }
 
 

@@ -373,6 +373,16 @@ def test_a_step_puts_the_grad_mode_back(recorded):
         assert taeda.is_grad_enabled() is recorded
 
 
+@pytest.mark.parametrize("kind", ["Adam", "AdamW", "NAdam", "RAdam", "Adamax", "SparseAdam"])
+def test_betas_of_a_list_are_kept_as_in_pytorch(kind):
+    torch = pytest.importorskip("torch")
+    kept = [
+        getattr(lib.optim, kind)([lib.ones(2).requires_grad_()], betas=[0.8, 0.9]).defaults["betas"]
+        for lib in (taeda, torch)
+    ]
+    assert kept[0] == kept[1] and type(kept[0]) is type(kept[1])
+
+
 @pytest.mark.parametrize("kind", ["Adam", "AdamW"])
 def test_betas_are_both_floats_or_both_tensors(kind):
     parameter = nn.Parameter(taeda.ones(2))

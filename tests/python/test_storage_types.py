@@ -379,6 +379,13 @@ torch.result_type(x, torch.tensor([1]))
 [0, 1, 2, 3, 4][x[0]]
 x.isinf(), x.isfinite()
 torch.testing.assert_close(x, x)
+x.floor(), x.ceil(), x.round(), x.trunc(), x.fix(), x.nan_to_num()
+x.clone().floor_(), x.clone().nan_to_num_()
+x.isposinf(), x.isneginf(), x.signbit()
+x.gather(0, torch.tensor([1, 0]))
+x.take(torch.tensor([1, 0]))
+x.put(torch.tensor([1]), x[:1])
+x.take_along_dim(torch.tensor([1, 0]), 0)
 """
 
 
@@ -387,6 +394,32 @@ torch.testing.assert_close(x, x)
 def test_unsigned_integers_take_part_in_floating_arithmetic_as_in_pytorch(
     torch, text, name
 ) -> None:
+    assert_same(f"(lambda x: {text})(made('{name}'))", torch)
+
+
+FLOAT8_ALONE = """
+x.sum()
+x.sum(0)
+x.prod()
+x.mean()
+x.cumsum(0)
+x.cumprod(0)
+x.softmax(0)
+x.log_softmax(0)
+x.floor()
+x.nan_to_num()
+x.signbit()
+x.gather(0, torch.tensor([1, 0]))
+x.take(torch.tensor([1, 0]))
+x.sum(dtype=torch.float32)
+x.cumsum(0, dtype=torch.float64)
+torch.special.zeta(x, x)
+"""
+
+
+@pytest.mark.parametrize("text", FLOAT8_ALONE.strip().split("\n"))
+@pytest.mark.parametrize("name", FLOAT8)
+def test_eight_bit_floats_do_not_add_up_as_in_pytorch(torch, text, name) -> None:
     assert_same(f"(lambda x: {text})(made('{name}'))", torch)
 
 

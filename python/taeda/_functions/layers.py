@@ -281,9 +281,8 @@ def conv_tbc(self: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tensor
         raise RuntimeError("Bias must be 1-D")
     if self.size(2) != weight.size(1):
         raise RuntimeError("Input dim 2 (input channels) is not == dim 1 in the weight tensor.")
-    return F.conv1d(self.permute(1, 2, 0), weight.permute(2, 1, 0), bias, padding=pad).permute(
-        2, 0, 1
-    )
+    images = F.conv1d(self.permute(1, 2, 0), weight.permute(2, 1, 0), bias, padding=pad)
+    return images.permute(2, 0, 1).contiguous()
 
 
 @_C._overridable

@@ -7,7 +7,12 @@ from typing import Any
 
 import taeda
 from taeda import _C, Tensor
-from taeda._arguments import require_int, require_list_of_tensors, require_tensors
+from taeda._arguments import (
+    require_dtype,
+    require_int,
+    require_list_of_tensors,
+    require_tensors,
+)
 
 
 def _of_method(name: str) -> Callable[..., Any]:
@@ -323,6 +328,7 @@ def _softmax_backward_data(
     ...                              torch.float32)
     tensor([ 0.2500, -0.2500])
     """
+    require_dtype("_softmax_backward_data", "input_dtype", input_dtype)
     _check_same_dtype(grad_output, output)
     weighted = grad_output * output
     return (weighted - output * weighted.sum(dim, keepdim=True)).to(input_dtype)
@@ -332,5 +338,6 @@ def _log_softmax_backward_data(
     grad_output: Tensor, output: Tensor, dim: int, input_dtype: taeda.dtype
 ) -> Tensor:
     """The same of log_softmax."""
+    require_dtype("_log_softmax_backward_data", "input_dtype", input_dtype)
     _check_same_dtype(grad_output, output)
     return (grad_output - output.exp() * grad_output.sum(dim, keepdim=True)).to(input_dtype)

@@ -103,7 +103,7 @@ class Adam(ElementwiseOptimizer):
             params,
             {
                 "lr": lr,
-                "betas": betas,
+                "betas": tuple(betas),
                 "eps": eps,
                 "weight_decay": weight_decay,
                 "amsgrad": amsgrad,

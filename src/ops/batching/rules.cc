@@ -458,6 +458,13 @@ bool is_factory(const Call& call) {
 void draw_same(Call& call) {
   if (any_batched(call.stack, call.level) &&
       !is_factory(call)) {  // each sample starts from the same state
+    const Schema& schema = call.op.schema();
+    TD_CHECK(
+        schema.is_mutable() || schema.name == "taeda::_fused_dropout",
+        "vmap: {}: randomness='same' does not go with an argument that is vmapped over, as each "
+        "sample's numbers follow from its own; draw outside of vmap, or ask for "
+        "randomness='different'",
+        call.op.name());
     Generator& generator = generator_of(call);
     const Tensor state = generator.get_state();
     return by_samples(call, [&] { generator.set_state(state); });

@@ -252,7 +252,7 @@ max_pool3d, max_pool3d_with_indices = _max_pool(3)
 def _full_size(input: Tensor, output_size: Any, n: int) -> Any:
     """`output_size` as n numbers, with the input's where it says None. Whether they are integers is
     looked at later."""
-    if n == 1 and isinstance(output_size, int):
+    if isinstance(output_size, int):
         return output_size
     sizes = list(output_size) if isinstance(output_size, (tuple, list)) else [output_size] * n
     if n > 1 or input.dim() > 1:
@@ -480,18 +480,18 @@ def _fractional_max_pool(n: int) -> tuple[_FractionalMaxPool, _FractionalMaxPool
             ratio = _ntuple(n)(output_ratio)
             sizes = [int(s * r) for s, r in zip(input.size()[-n:], ratio)]
         else:
-            sizes = list(_ntuple(n)(output_size))
+            sizes = output_size
         if _random_samples is None:
             batch = 1 if input.dim() == n + 1 else input.size(0)
             _random_samples = taeda.rand(
                 (batch, input.size(-n - 1), n), dtype=input.dtype, device=input.device
             )
-        if not isinstance(kernel_size, int) and len(kernel_size) != n:
+        if isinstance(kernel_size, (tuple, list)) and len(kernel_size) != n:
             raise RuntimeError(
                 f"{name}: kernel_size must either be a single Int or tuple of Ints, "
                 f"got {kernel_size}"
             )
-        return raw(name)(input, _ntuple(n)(kernel_size), sizes, _random_samples)
+        return raw(name)(input, kernel_size, sizes, _random_samples)
 
     def pool(
         input: Tensor,
