@@ -80,6 +80,7 @@ REFUSED = {
     "result_type(self, other) != bool8": {"b"},
     "rules.has_absolute(self)": {"b"},
     "not is_reduced_floating(self.dtype())": {"f16", "bf16"},
+    "not is_reduced_floating(result_type(self, other))": {"f16", "bf16"},
 }
 
 

@@ -24,7 +24,8 @@ OPERATORS = [
     if op.python and grid.samples(op) and grid.place(op, taeda) is not None
 ]  # fmt: skip
 # Counted, not looked up: what is wrong with them has no bound, or concerns all of them.
-PUBLIC = {"bag_sum": ("embedding_bag",)}  # the functions that call it
+# The functions that call it, or that it calls.
+PUBLIC = {"bag_sum": ("embedding_bag",), "linear_cross_entropy": ("cross_entropy",)}
 WITHOUT_A_BOUND = ("bincount", "repeat_interleave", "segment_reduce", "tensor_split")
 
 
