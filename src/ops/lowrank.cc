@@ -1,5 +1,6 @@
 // Approximations of low rank of a matrix, by products with random vectors (Halko,
 // Martinsson and Tropp 2011).
+#include "base/interrupt.h"
 #include "op/_approximate_basis.h"
 #include "op/_cast.h"
 #include "op/conj.h"
@@ -47,6 +48,7 @@ Tensor _approximate_basis(const Tensor& A, int64_t q, OptInt niter, const Tensor
   const Tensor start = op::randn({A.size(-1), q}, nullptr, options_of(A, dtype));
   Tensor basis = columns(product(wide, M, start));
   for (int64_t i = 0; i < niter.value_or(2); i++) {
+    check_interrupt();
     basis = columns(product(adjoint(wide), adjoint(M), basis));
     basis = columns(product(wide, M, basis));
   }

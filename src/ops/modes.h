@@ -187,6 +187,10 @@ bool is_seen_whole(TensorSpan arguments);
   return (((keys | thread_modes.included) - thread_modes.excluded) & kLeafKeys) | replaced();
 }
 
+template <class T>
+[[gnu::visibility("hidden")]] void move_into(void* to, T& from) {
+  *static_cast<T*>(to) = std::move(from);
+}
 template <class R, class... Args, size_t... I>
 [[gnu::visibility("hidden")]] void invoke(R (*function)(Args...), const void* const* args,
                                           void* const* results, std::index_sequence<I...>) {
@@ -197,10 +201,7 @@ template <class R, class... Args, size_t... I>
     *static_cast<R*>(results[0]) = call();
   } else {
     R made = call();
-    void* parts[ResultPointers<R>::count];
-    ResultPointers<R>::fill(made, parts);
-    for (size_t i = 0; i < ResultPointers<R>::count; i++)
-      *static_cast<Tensor*>(results[i]) = std::move(*static_cast<Tensor*>(parts[i]));
+    std::apply([&](auto&... parts) { (move_into(*results++, parts), ...); }, made);
   }
 }
 

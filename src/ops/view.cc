@@ -187,7 +187,7 @@ Tensor view_dtype(const Tensor& self, DType dtype) {
   if (from != to) {
     TD_CHECK(self.dim() > 0, "self.dim() cannot be 0 to view {} as {} (different element sizes)",
              was, is);
-    TD_CHECK(strides.back() == 1 || sizes.back() == 1,
+    TD_CHECK(strides.back() == 1,
              "self.stride(-1) must be 1 to view {} as {} (different element sizes), but got {}",
              was, is, strides.back());
   }

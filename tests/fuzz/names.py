@@ -15,11 +15,12 @@ from gen.table import Op, load
 ROOT = Path(__file__).resolve().parents[2]
 # Not looked into: they start processes or belong to programs.
 MODULES_SKIPPED = ("multiprocessing", "distributed", "__main__", "cuda", "mps", "xpu", "env")
-# Not called: they wait, write to the terminal for ever, or end what they run in.
+# Not called: they wait, write to the terminal for ever, go round as often as a number says, or end
+# what they run in.
 SKIPPED = frozenset(
     "set_num_threads set_num_interop_threads compile spawn start_processes register_package "
     "set_flush_denormal share_memory_ share_memory breakpoint print_exc notify_join_context "
-    "init_process_group destroy_process_group".split()
+    "init_process_group destroy_process_group svd_lowrank pca_lowrank _approximate_basis".split()
 )
 DUNDERS_SKIPPED = frozenset(
     "__class__ __del__ __new__ __init__ __init_subclass__ __subclasshook__ __getattribute__ "

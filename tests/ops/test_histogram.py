@@ -118,3 +118,17 @@ def test_as_pytorch(name):
         assert mine[0] == theirs[0] == "TypeError"
     else:
         assert str(mine) == str(theirs)
+
+
+@pytest.mark.parametrize("bins", [[2, 3], 2, [taeda.tensor([-1.0, 0.0, 2.0])] * 2])
+def test_calls_by_schema(bins):
+    expected = taeda.histogramdd(POINTS, bins)
+    overload = {list: "default", int: "int_bins"}[type(bins)]
+    if isinstance(bins, list) and isinstance(bins[0], taeda.Tensor):
+        overload = "TensorList_bins"
+    found = getattr(taeda.ops.aten.histogramdd, overload)(POINTS, bins)
+    with taeda.profiler.profile():
+        profiled = taeda.histogramdd(POINTS, bins)
+    for hist, edges in (found, profiled):
+        assert hist.equal(expected.hist)
+        assert all(x.equal(y) for x, y in zip(edges, expected.bin_edges, strict=True))

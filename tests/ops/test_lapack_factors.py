@@ -255,3 +255,19 @@ def test_small_lu(n, dtype):
     error = np.abs(taeda.linalg.det(taeda.from_numpy(a)).numpy() - np.linalg.det(a.astype("D")))
     largest = np.linalg.norm(a.astype("D"), axis=2).prod(1)
     assert (error <= 10 * n * np.finfo(dtype).eps * largest).all()
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 9])
+@pytest.mark.parametrize("place", [(0, 0), (0, 1), (1, 0), (1, 1)])
+def test_nan_spreads_through_lu(n, place):
+    torch = pytest.importorskip("torch")
+    a = np.diag(np.arange(n, 0.0, -1))
+    a[0], a[place] = np.arange(n), np.nan
+    for x in (a, a.T.copy()):
+        ours, theirs = taeda.from_numpy(x), torch.from_numpy(x)
+        assert taeda.linalg.det(ours).isnan() and torch.linalg.det(theirs).isnan()
+        inverse, info = taeda.linalg.inv_ex(ours)
+        expected, their_info = torch.linalg.inv_ex(theirs)
+        assert bool(info) == bool(their_info)
+        if not info:
+            np.testing.assert_array_equal(inverse.isnan().numpy(), expected.isnan().numpy())

@@ -180,3 +180,19 @@ def test_half_precision_is_averaged_in_any_layout(dtype):
     for y in (ours, ours.to(memory_format=taeda.channels_last)):
         found = taeda.nn.functional.avg_pool2d(y, 2).float().tolist()
         torch.testing.assert_close(torch.tensor(found), expected, rtol=1e-2, atol=1e-3)
+
+
+def test_bytes_of_elements_with_a_step_are_no_view():
+    for lib in (taeda, torch):
+        with pytest.raises(RuntimeError, match=r"self.stride\(-1\) must be 1"):
+            lib.tensor([[1, 1]])[:, 0].as_strided((1,), (2,)).view(lib.uint8)
+        with pytest.raises(RuntimeError, match=r"self.stride\(-1\) must be 1"):
+            lib.zeros(1, 64).t()[-1:].view(lib.uint8)
+
+
+@pytest.mark.parametrize("labels", [[1, 2, 3], [1, 2, 3, 1, 2]])
+def test_ctc_loss_takes_as_many_labels_as_the_lengths_say(labels):
+    for lib in (taeda, torch):
+        log_probs = lib.zeros(4, 2, 5).log_softmax(2)
+        with pytest.raises(RuntimeError, match="to have size 4 at dimension 0"):
+            lib.nn.functional.ctc_loss(log_probs, lib.tensor(labels), [4, 4], [2, 2])

@@ -105,8 +105,10 @@ def _ctc_loss(
         raise RuntimeError(
             f"_ctc_loss: expected log_probs of 3 dimensions, got {log_probs.dim()} dimensions"
         )
-    losses = _functional.ctc_loss(
-        log_probs, targets, input_lengths, target_lengths, blank, "none", zero_infinity
+    if targets.is_floating_point() or targets.is_complex():
+        raise RuntimeError(f"_ctc_loss: expected targets of integers, got {targets.dtype}")
+    losses = _functional.ctc_loss(  # zero_infinity is of the gradient, which is 0 in either case
+        log_probs, targets, input_lengths, target_lengths, blank, "none"
     )
     device = log_probs.device
     inputs, lengths = (
@@ -137,6 +139,9 @@ def _trilinear(
     count = i1.dim() + len(expand1)
     if not 0 <= unroll_dim < count:
         raise RuntimeError(f"unroll_dim must be in [0,{count - 1}], but got {unroll_dim}")
+    expand1, expand2, expand3, sumdim = (
+        [d % count for d in dims] for dims in (expand1, expand2, expand3, sumdim)
+    )
     operands: list[Any] = []
     for tensor, new_dims in ((i1, expand1), (i2, expand2), (i3, expand3)):
         dims = [d for d in range(count) if d not in new_dims]

@@ -230,6 +230,12 @@ def _label_rows(targets: Tensor, lengths: Tensor) -> Tensor:
     """Labels as one row a sequence, padded with 0; from rows or from one concatenation."""
     if targets.dim() == 2:
         return targets
+    total = int(lengths.sum())
+    if len(targets) != total:
+        raise RuntimeError(
+            f"ctc_loss: expected targets to have size {total} at dimension 0, the sum of "
+            f"target_lengths, but got size {len(targets)}"
+        )
     rows = taeda.zeros(len(lengths), max(1, int(lengths.max())), dtype=targets.dtype)
     start = 0
     for row, length in zip(rows, lengths.tolist()):

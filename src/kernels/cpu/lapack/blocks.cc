@@ -186,15 +186,15 @@ void solve_block_of(const TriangleBlock<T>& t) {
 
 constexpr int64_t kShort = 8;  // elements, for which vectors do not pay
 
-// The first index of the largest of n sizes; NaN counts as none.
+// The first index of the largest of n sizes. As in LAPACK nothing is larger than a NaN that is
+// first, and no other one counts.
 template <class T>
 TD_FN int64_t index_of_largest(const T* x, int64_t n) {
   int64_t i = 0;
+  if (x[0] != x[0]) return 0;
   if (n <= kShort || kLanes<T> == 0) {
-    for (int64_t at = 1; at < n; at++) {  // no branches: which is larger cannot be foreseen
-      const bool larger = (size_of(x[at]) > size_of(x[i])) | (x[i] != x[i]);
-      i = larger ? at : i;
-    }
+    for (int64_t at = 1; at < n; at++)  // no branches: which is larger cannot be foreseen
+      i = size_of(x[at]) > size_of(x[i]) ? at : i;
     return i;
   }
   if constexpr (kLanes < T >> 0) {
@@ -243,13 +243,11 @@ int factor_few(T* a, int64_t ld, int* pivots) {
     T* const column = a + j * ld;
     const int p = j + static_cast<int>(index_of_largest(column + j, kSize - j));
     pivots[j] = p;
-    if (column[p] == T(0)) {
-      if (info == 0) info = j + 1;
-      continue;
-    }
 #pragma GCC unroll 4
     for (int c = 0; c < kSize; c++) std::swap(a[c * ld + j], a[c * ld + p]);
-    const T pivot = column[j];
+    const bool is_zero = column[j] == T(0);  // and so is what is below, or NaN, which spreads
+    if (is_zero && info == 0) info = j + 1;
+    const T pivot = is_zero ? T(1) : column[j];
     const bool multiply = has_reciprocal(pivot);
     const T inverse = T(1) / pivot;
 #pragma GCC unroll 4
@@ -274,13 +272,12 @@ int factor_columns_of(T* a, int64_t ld, int64_t rows, int64_t columns, int* pivo
     T* const diagonal = a + j * ld + j;
     const int64_t p = j + index_of_largest(diagonal, rows - j);
     pivots[j] = static_cast<int>(p);
-    if (a[j * ld + p] == T(0)) {
-      if (info == 0) info = static_cast<int>(j) + 1;
-      continue;
-    }
     for (int64_t c = 0; p != j && c < columns; c++) std::swap(a[c * ld + j], a[c * ld + p]);
     const int64_t below = rows - j - 1;
-    divide<true>(diagonal + 1, below, *diagonal);
+    if (*diagonal != T(0))
+      divide<true>(diagonal + 1, below, *diagonal);
+    else if (info == 0)  // and what is below is zero, too, or NaN, which spreads
+      info = static_cast<int>(j) + 1;
     int64_t c = j + 1;
     for (; c + 4 <= columns; c += 4)
       subtract_multiples<4>(a + c * ld + j + 1, ld, diagonal + 1, below, a + c * ld + j);
