@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from taeda import _C
+from taeda._arguments import require_dtype
 
 
 def _show(value: float) -> str:
@@ -35,9 +36,7 @@ class finfo:
 
     def __init__(self, type: Any = None) -> None:
         dtype = _C.get_default_dtype() if type is None else type
-        if not isinstance(dtype, _C.dtype):
-            kind = dtype.__class__.__name__
-            raise TypeError(f"finfo(): argument 'type' must be torch.dtype, not {kind}")
+        require_dtype("finfo", "type", dtype)
         real = dtype.to_real()
         if not real.is_floating_point:
             raise TypeError(
@@ -77,10 +76,7 @@ class iinfo:
     __module__ = __name__.partition(".")[0]
 
     def __init__(self, type: Any) -> None:
-        if not isinstance(type, _C.dtype):
-            raise TypeError(
-                f"iinfo(): argument 'type' must be torch.dtype, not {type.__class__.__name__}"
-            )
+        require_dtype("iinfo", "type", type)
         if type.is_floating_point or type.is_complex or type is _C.bool:
             raise TypeError(
                 f"torch.iinfo() requires an integer input type. Use torch.finfo to handle '{type}'"

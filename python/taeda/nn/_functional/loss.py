@@ -230,7 +230,8 @@ def _label_rows(targets: Tensor, lengths: Tensor) -> Tensor:
     """Labels as one row a sequence, padded with 0; from rows or from one concatenation."""
     if targets.dim() == 2:
         return targets
-    total = int(lengths.sum())
+    counts = lengths.tolist()
+    total = sum(counts)
     if len(targets) != total:
         raise RuntimeError(
             f"ctc_loss: expected targets to have size {total} at dimension 0, the sum of "
@@ -238,7 +239,7 @@ def _label_rows(targets: Tensor, lengths: Tensor) -> Tensor:
         )
     rows = taeda.zeros(len(lengths), max(1, int(lengths.max())), dtype=targets.dtype)
     start = 0
-    for row, length in zip(rows, lengths.tolist()):
+    for row, length in zip(rows, counts):
         row[:length] = targets[start : start + length]
         start += length
     return rows
