@@ -53,9 +53,11 @@ def _hand_written_body(op: Op, table: Table) -> list[str]:
 def _pointwise_body(op: Op, table: Table) -> list[str]:
     inputs = ", ".join(f"&{a.name}" for a in op.sig.tensor_args)
     info = [f'"{op.name}"', op.type_mask, f"pointwise::Promote::{enumerator(op.promote)}"]
-    info += [f"OutDtype::{enumerator(op.out_dtype)}"] if op.out_dtype != "castable" else []
+    if op.out_dtype != "castable":
+        info.append(f"OutDtype::{enumerator(op.out_dtype)}")
     info += [f"pointwise::Layout::{enumerator(s)}" for s in op.strides.values()]
-    info += ["pointwise::SelfOverlap::kWarned"] if op.overlap == "itself" else []
+    if op.overlap == "itself":
+        info.append("pointwise::SelfOverlap::kWarned")
     lines = [f"static constexpr pointwise::Info info{{{', '.join(info)}}};"]
     lines.append(f"const Tensor* const inputs[] = {{{inputs}}};")
     if op.params:

@@ -80,8 +80,10 @@ def source(
 
 def _forms(op: Op) -> list[tuple[str, str, str]]:
     """Result, public name and function of an operator and of its in-place form."""
-    inplace = [("Tensor", f"{op.name}_", f"op::{op.ident}_inplace")]
-    return [(op.result, op.name, f"op::{op.ident}"), *inplace[: "inplace" in op.variants]]
+    forms = [(op.result, op.name, f"op::{op.ident}")]
+    if "inplace" in op.variants:
+        forms.append(("Tensor", f"{op.name}_", f"op::{op.ident}_inplace"))
+    return forms
 
 
 def _distinct(ops: Iterable[Op], skipped: int) -> list[Op]:
@@ -97,11 +99,11 @@ def public_header(table: Table) -> str:
     overloads = []
     for op in _distinct((op for op in table.ops if not _taken_for_numbers(op, table)), 0):
         params = op.sig.parameters(_defaults_that_stay_unique(op, table))
-        functions = (
+        overloads.append("// " + op.doc.strip().split("\n")[0])
+        overloads += [
             f"inline {result} {name}({params}) {{ return {function}({op.names}); }}"
             for result, name, function in _forms(op)
-        )
-        overloads += ["// " + op.doc.strip().split("\n")[0], *functions]
+        ]
     return join_lines(
         "// Every operator as a free function; defined by the table in ops/.",
         "#pragma once",
@@ -119,11 +121,15 @@ def public_header(table: Table) -> str:
 
 def foreach_lines(table: Table) -> str:
     """taeda/foreach.inc: functions of lists, of which taeda/foreach.h makes templates."""
-    names = python_names(table.ops).items()
-    found = [(name, calls[0].op) for (owner, name), calls in names if owner == "foreach"]
-    rows = [(n, op.name) for n, op in found]
-    rows += [(f"{n}_", f"{op.name}_") for n, op in found if "inplace" in op.variants]
-    return join_lines(*(f"TD_FOREACH(_foreach_{name}, {function})" for name, function in rows))
+    lines, inplace = [], []
+    for (owner, name), calls in python_names(table.ops).items():
+        if owner != "foreach":
+            continue
+        op = calls[0].op
+        lines.append(f"TD_FOREACH(_foreach_{name}, {op.name})")
+        if "inplace" in op.variants:
+            inplace.append(f"TD_FOREACH(_foreach_{name}_, {op.name}_)")
+    return join_lines(*lines, *inplace)
 
 
 def _taken_for_numbers(op: Op, table: Table) -> bool:

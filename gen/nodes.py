@@ -85,10 +85,15 @@ class BackwardNode:
         self.kept += [self._metadata(t, m) for t, ms in saved.metadata.items() for m in sorted(ms)]
         # What is filled before the call and after it.
         self.before = [kept.fill for kept in self.kept if not kept.is_result]
-        self.before += ["node->in_place = into.defined();"] if op.inplace_grad else []
-        t, choices = table.translator(op, "node_where of "), op.node_where.items()
-        self.before += [f'if ({t.condition(c)}) node->title = "{name}";' for name, c in choices]
+        if op.inplace_grad:
+            self.before.append("node->in_place = into.defined();")
+        self.before += self._choices_of_name()
         self.after = [kept.fill for kept in self.kept if kept.is_result]
+
+    def _choices_of_name(self) -> list[str]:
+        """C++ that gives the node another name where a condition of `node_where` holds."""
+        t, choices = self.table.translator(self.op, "node_where of "), self.op.node_where.items()
+        return [f'if ({t.condition(holds)}) node->title = "{name}";' for name, holds in choices]
 
     # --- what it keeps ---
 

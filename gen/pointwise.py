@@ -36,7 +36,8 @@ def _compiled(op: Op) -> tuple[int, str]:
     kinds = [f"kinds::k{kind}" for kind in TYPE_SETS[op.types].split() if kind not in converted]
     weight = 1 if "kinds::kFloating" not in kinds else 3 if op.partial is None else 7
     partial = -1 if op.partial is None else op.partial
-    return weight, f"{len(op.params)}, {len(op.sig.tensor_args)}, {partial}, {' | '.join(kinds)}"
+    counts = f"{len(op.params)}, {len(op.sig.tensor_args)}, {partial}"
+    return weight, f"{counts}, {' | '.join(kinds)}"
 
 
 def emit(ops: Iterable[Op]) -> dict[str, str]:

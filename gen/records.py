@@ -156,15 +156,17 @@ def list_file(ops: list[Op]) -> str:
     aliases = sorted(alias for op in ops for alias in _aliases(op))
     spelled = [f"{{&record::{op.ident}, {quoted(op.seen_as)}}}" for op in records if op.seen_as]
     tags = [f"{{&record::{op.ident}, {quoted(' '.join(op.tags))}}}" for op in records if op.tags]
-    casts = {op.ident: r for op in records if (r := op.autocast_cuda or op.autocast) != "no_rule"}
-    cuda = [f"{{&record::{n}, AutocastRule::{enumerator(r)}}}" for n, r in casts.items()]
     pointwise = sorted({name.split(".")[-1] for op in ops if op.is_pointwise for name in op.python})
     lists = {
         "OperatorRecord* const kOperatorRecords": [f"&record::{op.ident}" for op in records],
         "OverloadRecord kOverloads": aliases,
         "SpellingRecord kSpellings": spelled,
         "SpellingRecord kTags": tags,
-        "AutocastRecord kAutocastCuda": cuda,
+        "AutocastRecord kAutocastCuda": [
+            f"{{&record::{op.ident}, AutocastRule::{enumerator(rule)}}}"
+            for op in records
+            if (rule := op.autocast_cuda or op.autocast) != "no_rule"
+        ],
     }
     return join_lines(
         '#include "ops/autocast_rules.h"\n#include "ops/overloads.h"',

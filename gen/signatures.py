@@ -17,14 +17,20 @@ def shown(calls: list[Call]) -> list[Call]:
 
 
 def docstring(owner: str, name: str, calls: list[Call]) -> str:
-    """Signatures, then the first entry's text, if one has an example that one's; foreach has none."""
+    """Signatures, then the text of the first entry that has an example, or else of the first that
+    has any; taeda._foreach has none."""
     if owner == "foreach":
         return ""
     lines = [signature_text(name, call, owner) for call in shown(calls)]
-    doc = max((c.op.doc.strip() for c in calls), key=lambda text: (">>>" in text, text != ""))
-    doc = f"In-place version of {name[:-1]}." if calls[0].inplace else doc
+    texts = [call.op.doc.strip() for call in calls if call.op.doc]
+    with_example = [text for text in texts if ">>>" in text]
+    text = next(iter([*with_example, *texts]), "")
+    if calls[0].inplace:
+        text = f"In-place version of {name[:-1]}."
     parts = [f"{own_name((owner, name))}({parameters(owner, calls)})\n--\n", *lines]
-    return "\n".join(parts) + (doc and f"\n\n{doc}")
+    if text:
+        parts.append(f"\n{text}")
+    return "\n".join(parts)
 
 
 def parameters(owner: str, calls: list[Call]) -> str:
