@@ -60,6 +60,7 @@ BATCHES = {
     "fold": "the batch is merged into the first dimension of every tensor and of sizes",
     "channels": "the batch is merged into dimension 1 (0 of vectors), the channels; groups multiply",
     "random": "as vmap's `randomness` says",
+    "noise": "the same, where the numbers drawn follow from no argument: 'same' takes any batch",
     "definition": "`expr` beside a kernel, on the batched arguments",
     "own": "the function batching::NAME in src/ops/batching",
     "loop": "sample by sample",
@@ -133,6 +134,8 @@ class Op:
     # What the arguments must be. A check is a condition and its message.
     types: str = key("all", TYPE_SETS)  # dtypes that the tensor arguments may have
     check: list[tuple[str, str]] = key([])
+    # of a pointwise one, those of `types` that a check refuses, so that devices need no kernel for them
+    refused: str = key("", ("", "bool", "half"))
     early_check: list[tuple[str, str]] = key([])  # made before dimensions are wrapped
     devices: str = key("same", ("same", "any"))  # whether the tensors must lie on the same one
     # tensor arguments for which Python may give a number; 'some': any but not all, 'all': any

@@ -73,15 +73,8 @@ COMPUTE_TYPES = {
 }
 
 
-# What entries check, by the types that no call has behind it: those have no kernel.
-REFUSED = {
-    "self.dtype() != bool8": {"b"},
-    "self.dtype() != bool8 and other.dtype() != bool8": {"b"},
-    "result_type(self, other) != bool8": {"b"},
-    "rules.has_absolute(self)": {"b"},
-    "not is_reduced_floating(self.dtype())": {"f16", "bf16"},
-    "not is_reduced_floating(result_type(self, other))": {"f16", "bf16"},
-}
+# The types that an entry says its checks refuse (`refused`): those have no kernel.
+REFUSED = {"": (), "bool": ("b",), "half": ("f16", "bf16")}
 
 
 @dataclass(frozen=True)
@@ -130,7 +123,7 @@ def _kernel(name: str, family: str, loop: str, functor: str, body: str) -> Kerne
 
 def _kernels_of(op: Op, loop: str, functor: str) -> Iterator[Kernel]:
     converted = ("Bool", "Integer") if op.promote == "float" else ()
-    refused = set[str]().union(*(REFUSED.get(held, ()) for held, _ in op.check))
+    refused = REFUSED[op.refused]
     n = len(op.sig.tensor_args)
     for kind in (k for k in TYPE_SETS[op.types].split() if k not in converted):
         for compute in COMPUTE_TYPES[kind]:

@@ -208,7 +208,7 @@ namespace {
 
 bool is_random(const Operator& op) {
   return op.schema().find("generator") >= 0 ||
-         (op.record() && op.record()->batch == OperatorRecord::kRandom) ||
+         (op.record() && op.record()->draws()) ||
          op.name().find("dropout") != std::string_view::npos;
 }
 

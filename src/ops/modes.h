@@ -53,6 +53,7 @@ struct OperatorRecord {
     kFold,
     kChannels,
     kRandom,
+    kNoise,
     kDefinition,
     kOwn,
     kRefuse,
@@ -96,6 +97,7 @@ struct OperatorRecord {
   uint8_t name_size, overload_size;  // of `text`, the namespace included
 
   bool has(Flags flag) const { return flags & flag; }
+  bool draws() const { return batch == kRandom || batch == kNoise; }  // random numbers
   std::string_view name() const { return {text, name_size}; }
   std::string_view overload() const {
     return {text + name_size + (overload_size ? 1 : 0), overload_size};

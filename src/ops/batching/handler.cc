@@ -19,7 +19,7 @@ Level* level_among(const Stack& stack) {
 }
 
 bool is_random(const Operator& op) {
-  return op.record() && op.record()->batch == OperatorRecord::kRandom;
+  return op.record() && op.record()->draws();
 }
 
 // What is written must have a batch of its own where anything that is read has one.
@@ -64,6 +64,7 @@ void by_record(Call& call) {
     case OperatorRecord::kChannels:
       return by_channels(call);
     case OperatorRecord::kRandom:
+    case OperatorRecord::kNoise:
       return randomly(call);
     case OperatorRecord::kDefinition:
       return by_definition(call);
@@ -95,7 +96,7 @@ void run_outside(const Operator& op, Stack& stack) {
 }  // namespace
 
 bool concerns(const OperatorRecord& record, const void* const* args) {
-  if (record.batch == OperatorRecord::kRandom && current()) return true;
+  if (record.draws() && current()) return true;
   const KeySet stops = KeySet(Key::kBatched) | hidden_keys();
   for (const char* letter = boxing::letters(record); *letter; letter++, args++) {
     KeySet keys;

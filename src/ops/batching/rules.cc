@@ -460,7 +460,7 @@ void draw_same(Call& call) {
       !is_factory(call)) {  // each sample starts from the same state
     const Schema& schema = call.op.schema();
     TD_CHECK(
-        schema.is_mutable() || schema.name == "taeda::_fused_dropout",
+        schema.is_mutable() || call.op.record()->batch == OperatorRecord::kNoise,
         "vmap: {}: randomness='same' does not go with an argument that is vmapped over, as each "
         "sample's numbers follow from its own; draw outside of vmap, or ask for "
         "randomness='different'",
