@@ -99,7 +99,7 @@ def _ctc_loss(
     zero_infinity: bool = False,
 ) -> tuple[Tensor, Tensor]:
     """The loss of each sequence, and what its recursion over frames has found."""
-    from taeda.nn._functional.loss import _label_rows
+    from taeda.nn._functional.loss import _ctc_losses
 
     if log_probs.dim() != 3:
         raise RuntimeError(
@@ -107,15 +107,10 @@ def _ctc_loss(
         )
     if targets.is_floating_point() or targets.is_complex():
         raise RuntimeError(f"_ctc_loss: expected targets of integers, got {targets.dtype}")
-    losses = _functional.ctc_loss(  # zero_infinity is of the gradient, which is 0 in either case
-        log_probs, targets, input_lengths, target_lengths, blank, "none"
+    losses, rows = _ctc_losses(  # zero_infinity is of the gradient, which is 0 in either case
+        log_probs, targets, input_lengths, target_lengths, blank, False
     )
-    device = log_probs.device
-    inputs, lengths = (
-        taeda.as_tensor(given, device=device).long() for given in (input_lengths, target_lengths)
-    )
-    labels = _label_rows(targets, lengths).long()
-    return losses, _log_alpha(log_probs.detach(), labels, inputs, lengths, blank)
+    return losses, _log_alpha(log_probs.detach(), *rows, blank)
 
 
 # --- sums of products ---

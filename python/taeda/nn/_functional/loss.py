@@ -315,6 +315,38 @@ def _ctc_of_each(
     return -taeda.where(lengths > 0, taeda.logaddexp(last, before), last)
 
 
+def _ctc_losses(
+    log_probs: Tensor,
+    targets: Tensor,
+    input_lengths: Any,
+    target_lengths: Any,
+    blank: int,
+    zero_infinity: bool,
+) -> tuple[Tensor, tuple[Tensor, Tensor, Tensor]]:
+    """The loss of each sequence; and its labels as rows, its number of frames and of labels."""
+    if log_probs.dtype not in (taeda.float32, taeda.float64):
+        raise NotImplementedError(f'"ctc_loss" not implemented for {log_probs.dtype}')
+    if log_probs.dim() != 3:
+        raise RuntimeError(
+            f"ctc_loss: log_probs must have 2 or 3 dimensions, got {log_probs.dim()}"
+        )
+    for name, given in (("input_lengths", input_lengths), ("target_lengths", target_lengths)):
+        _require_lengths(name, given)
+    inputs = taeda.as_tensor(input_lengths, device=log_probs.device).reshape(-1).long()
+    lengths = taeda.as_tensor(target_lengths, device=log_probs.device).reshape(-1).long()
+    labels = _label_rows(targets, lengths).long()
+    _check_ctc(log_probs, inputs, labels, lengths, blank)
+    losses = _ctc_of_each(log_probs, labels, inputs, lengths, blank)
+    # a term of value 0 whose gradient is the softmax's part in that of the scores
+    frames = taeda.arange(len(log_probs), device=log_probs.device)
+    used = (frames.unsqueeze(1) < inputs).to(log_probs.dtype)
+    norms = (log_probs.logsumexp(-1) * used).sum(0)
+    losses = losses + (norms - norms.detach())
+    impossible = losses.detach() > -_IMPOSSIBLE / 2
+    losses = taeda.where(impossible, 0.0 if zero_infinity else float("inf"), losses)
+    return losses, (labels, inputs, lengths)
+
+
 def ctc_loss(
     log_probs: Tensor,
     targets: Tensor,
@@ -338,36 +370,19 @@ def ctc_loss(
     get_enum(reduction)
     require_tensors("ctc_loss", log_probs=log_probs, targets=targets)
     require_bool("ctc_loss", "zero_infinity", zero_infinity)
-    for name, given in (("input_lengths", input_lengths), ("target_lengths", target_lengths)):
-        _require_lengths(name, given)
     if log_probs.dim() == 0 or targets.dim() == 0:
         kind = RuntimeError if log_probs.dim() else IndexError
         raise kind(
             f"ctc_loss: expected log_probs of 2 or 3 dimensions and targets of 1 or 2, got "
             f"{log_probs.dim()} and {targets.dim()}"
         )
-    if log_probs.dtype not in (taeda.float32, taeda.float64):
-        raise NotImplementedError(f'"ctc_loss" not implemented for {log_probs.dtype}')
     single = log_probs.dim() == 2
     if single:
         log_probs = log_probs.unsqueeze(1)
         targets = targets.unsqueeze(0) if targets.dim() == 1 else targets
-    if log_probs.dim() != 3:
-        raise RuntimeError(
-            f"ctc_loss: log_probs must have 2 or 3 dimensions, got {log_probs.dim()}"
-        )
-    inputs = taeda.as_tensor(input_lengths, device=log_probs.device).reshape(-1).long()
-    lengths = taeda.as_tensor(target_lengths, device=log_probs.device).reshape(-1).long()
-    labels = _label_rows(targets, lengths).long()
-    _check_ctc(log_probs, inputs, labels, lengths, blank)
-    losses = _ctc_of_each(log_probs, labels, inputs, lengths, blank)
-    # a term of value 0 whose gradient is the softmax's part in that of the scores
-    frames = taeda.arange(len(log_probs), device=log_probs.device)
-    used = (frames.unsqueeze(1) < inputs).to(log_probs.dtype)
-    norms = (log_probs.logsumexp(-1) * used).sum(0)
-    losses = losses + (norms - norms.detach())
-    impossible = losses.detach() > -_IMPOSSIBLE / 2
-    losses = taeda.where(impossible, 0.0 if zero_infinity else float("inf"), losses)
+    losses, (_, _, lengths) = _ctc_losses(
+        log_probs, targets, input_lengths, target_lengths, blank, zero_infinity
+    )
     if reduction == "mean":
         return (losses / lengths.clamp_min(1).to(losses.dtype)).mean()
     if reduction == "sum":
