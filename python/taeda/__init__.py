@@ -114,7 +114,7 @@ _LAZY = {
         "_check_not_implemented _check_is_size _check_tensor_all_with _check_tensor_all",
         "taeda._functions.recurrent": "lstm gru rnn_tanh rnn_relu lstm_cell gru_cell rnn_tanh_cell "
         "rnn_relu_cell",
-        "taeda._functions.layers": "batch_norm instance_norm alpha_dropout alpha_dropout_ "
+        "taeda._functions.layers": "alpha_dropout alpha_dropout_ "
         "feature_alpha_dropout feature_alpha_dropout_ feature_dropout feature_dropout_ "
         "_native_batch_norm_legit embedding_bag bilinear affine_grid_generator grid_sampler_2d "
         "grid_sampler_3d native_dropout _grid_sampler_2d_cpu_fallback "

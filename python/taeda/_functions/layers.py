@@ -27,44 +27,6 @@ def _word(reduction: int) -> str:
 
 
 @_C._overridable
-def batch_norm(
-    input: Tensor,
-    weight: Tensor | None,
-    bias: Tensor | None,
-    running_mean: Tensor | None,
-    running_var: Tensor | None,
-    training: bool,
-    momentum: float,
-    eps: float,
-    cudnn_enabled: bool,
-) -> Tensor:
-    """`F.batch_norm`."""
-    if training and eps <= 0:  # which F.batch_norm refuses
-        return taeda.native_batch_norm(
-            input, weight, bias, running_mean, running_var, training, momentum, eps
-        )[0]
-    return F.batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
-
-
-@_C._overridable
-def instance_norm(
-    input: Tensor,
-    weight: Tensor | None,
-    bias: Tensor | None,
-    running_mean: Tensor | None,
-    running_var: Tensor | None,
-    use_input_stats: bool,
-    momentum: float,
-    eps: float,
-    cudnn_enabled: bool,
-) -> Tensor:
-    """`F.instance_norm`."""
-    return F.instance_norm(
-        input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps
-    )
-
-
-@_C._overridable
 def alpha_dropout(input: Tensor, p: float, train: bool) -> Tensor:
     """`F.alpha_dropout`."""
     return F.alpha_dropout(input, p, train)

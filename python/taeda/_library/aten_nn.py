@@ -288,16 +288,6 @@ _loss("soft_margin_loss", "int reduction=1")
 _loss("multi_margin_loss", "Scalar p=1, Scalar margin=1, Tensor? weight=None, int reduction=1")
 
 
-# --- norms: with PyTorch's order of arguments ---
-
-_NORM = (
-    "Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, "
-    "bool {}, float momentum, float eps, bool cudnn_enabled) -> Tensor"
-)
-define(f"batch_norm({_NORM.format('training')}")(lambda *args: taeda.batch_norm(*args))
-define(f"instance_norm({_NORM.format('use_input_stats')}")(lambda *args: taeda.instance_norm(*args))
-
-
 # --- pooling ---
 
 _pool = define("_adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor")(
