@@ -52,6 +52,16 @@ def typename(obj: Any) -> str:
     return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
 
 
+def _of_tensor(name: str, input: Tensor, *args: Any, **kwargs: Any) -> Any:
+    """A method's result; TypeError for what is no tensor and has none."""
+    try:
+        method = getattr(input, name)
+    except AttributeError:
+        require_tensors(name, input=input)
+        raise
+    return method(*args, **kwargs)
+
+
 @_overridable
 def numel(input: Tensor) -> int:
     """The number of elements, the product of all sizes.
@@ -59,11 +69,7 @@ def numel(input: Tensor) -> int:
     >>> torch.numel(torch.zeros(2, 3))
     6
     """
-    try:
-        return input.numel()
-    except AttributeError:
-        require_tensors("numel", input=input)
-        raise
+    return _of_tensor("numel", input)
 
 
 @_overridable
@@ -73,11 +79,7 @@ def is_floating_point(input: Tensor) -> bool:
     >>> torch.is_floating_point(torch.ones(2)), torch.is_floating_point(torch.tensor(1))
     (True, False)
     """
-    try:
-        return input.is_floating_point()
-    except AttributeError:
-        require_tensors("is_floating_point", input=input)
-        raise
+    return _of_tensor("is_floating_point", input)
 
 
 @_overridable
@@ -87,11 +89,7 @@ def is_complex(input: Tensor) -> bool:
     >>> torch.is_complex(torch.tensor(1j)), torch.is_complex(torch.ones(2))
     (True, False)
     """
-    try:
-        return input.is_complex()
-    except AttributeError:
-        require_tensors("is_complex", input=input)
-        raise
+    return _of_tensor("is_complex", input)
 
 
 @_overridable
@@ -115,21 +113,13 @@ def is_inference(input: Tensor) -> bool:
     >>> torch.is_inference(x)
     True
     """
-    try:
-        return input.is_inference()
-    except AttributeError:
-        require_tensors("is_inference", input=input)
-        raise
+    return _of_tensor("is_inference", input)
 
 
 @_overridable
 def is_conj(input: Tensor) -> bool:
     """Whether the elements are the conjugates of what lies in memory."""
-    try:
-        return input.is_conj()
-    except AttributeError:
-        require_tensors("is_conj", input=input)
-        raise
+    return _of_tensor("is_conj", input)
 
 
 @_overridable

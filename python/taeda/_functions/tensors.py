@@ -13,16 +13,12 @@ from taeda._arguments import (
     require_list_of_tensors,
     require_tensors,
 )
+from taeda._functional import _of_tensor
 
 
 def _of_method(name: str) -> Callable[..., Any]:
     def function(input: Tensor, *args: Any, **kwargs: Any) -> Any:
-        try:
-            method = getattr(input, name)
-        except AttributeError:
-            require_tensors(name, input=input)
-            raise
-        return method(*args, **kwargs)
+        return _of_tensor(name, input, *args, **kwargs)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"`Tensor.{name}`."
