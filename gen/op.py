@@ -85,7 +85,7 @@ VIEWS = {
 # What each means: OutDtype and OutShape in src/ops/allocate.h.
 OUT_DTYPES = "same scanned drawn argument averaged given any any_real castable real number "
 OUT_DTYPES += "any_number of_real truth joined summed deviation"
-OUT_SHAPES = "warned quiet count count_warned kept one_row copied"
+OUT_SHAPES = "warned quiet count count_warned kept one_row copied index"
 
 
 def key(default: Any, choices: Iterable[Any] = ()) -> Any:

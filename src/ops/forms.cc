@@ -11,13 +11,13 @@ using Flags = OperatorRecord::Flags;
 
 namespace {
 
-// The out= of gather as it lies when it has the sizes of the index, the last argument: it may
-// overlap an argument then.
+// out= as it lies when it has the sizes of the index, the last argument, where the record says so:
+// it may overlap an argument then.
 Tensor as_resized(const OperatorRecord& record, const Tensor& out, Span<const TensorSpan> inputs) {
   const Tensor* index = nullptr;
   for (const TensorSpan list : inputs)
     for (const Tensor& input : list) index = &input;
-  if (!index || short_name(record.name()) != "gather") return out;
+  if (!index || record.out_shape != OutShape::kIndex) return out;
   const IntSpan sizes = index->sizes();
   if (out.sizes() == sizes) return out;
   return alias_tensor(out, sizes, contiguous_strides(sizes), out.storage_offset());

@@ -503,9 +503,7 @@ static Tensor clone_with_gaps(const Tensor& self) {
   if (is_dense_layout(self.sizes(), self.strides()) ||
       internal_overlap(self.sizes(), self.strides()) != Overlap::kNo)
     return op::clone(self, {});
-  const int64_t bytes = storage_bytes_needed(self.sizes(), self.strides(), 0, self.dtype());
-  const Tensor memory = empty_tensor({bytes / self.itemsize()}, self.dtype(), self.device());
-  Tensor out = alias_tensor(memory, self.sizes(), self.strides(), 0);
+  Tensor out = empty_strided_tensor(self.sizes(), self.strides(), self.dtype(), self.device());
   op::copy_(out, self, false);
   return out;
 }
