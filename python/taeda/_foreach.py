@@ -18,8 +18,7 @@ from typing import Any
 from taeda import _C
 from taeda._C import (  # type: ignore[attr-defined]
     Tensor,
-    _cuda_begin_list,
-    _cuda_end_list,
+    _cuda_with_list,
     _torch_dispatch_stack,
 )
 
@@ -65,13 +64,7 @@ def _applied(name: str, operator: Callable, each: Iterator[tuple], options: dict
 
 def _run(collect: Callable, tensors: Any, each: Iterator) -> Any:
     """``collect(each)``; what it launches on a CUDA device is one kernel where it can be."""
-    if not tensors[0].is_cuda:
-        return collect(each)
-    _cuda_begin_list()
-    try:
-        return collect(each)
-    finally:
-        _cuda_end_list()
+    return _cuda_with_list(collect, each) if tensors[0].is_cuda else collect(each)
 
 
 _exhaust: Callable = functools.partial(deque, maxlen=0)

@@ -61,14 +61,14 @@ PyObject* how_to_find_devices(PyObject*) {
   return PyUnicode_FromStringAndSize(text.data(), static_cast<Py_ssize_t>(text.size()));
 }
 
-// Pointwise calls of one kind between the two are one launch.
-PyObject* begin_list(PyObject*) {
-  cuda::begin_list();
-  return none();
-}
-PyObject* end_list(PyObject*) {
-  cuda::end_list();
-  return none();
+// _cuda_with_list(function, argument) -> function(argument), in which pointwise calls of one kind
+// are one launch
+PyObject* with_list(PyObject* args) {
+  PyObject *called = nullptr, *argument = nullptr;
+  parse(args, "OO", &called, &argument);
+  PyRef result;
+  cuda::with_list([&] { result = PyRef::check(PyObject_CallOneArg(called, argument)); });
+  return result.release();
 }
 
 PyObject* initialize(PyObject* args) {
@@ -287,8 +287,7 @@ PyMethodDef functions[] = {
     {"_cuda_has_cubins", function<has_cubins>, METH_VARARGS, nullptr},
     {"_cuda_loaded_kernels", function<loaded_kernels>, METH_VARARGS, nullptr},
     {"_cuda_preload", function<preload>, METH_VARARGS, nullptr},
-    {"_cuda_begin_list", function<begin_list>, METH_NOARGS, nullptr},
-    {"_cuda_end_list", function<end_list>, METH_NOARGS, nullptr},
+    {"_cuda_with_list", function<with_list>, METH_VARARGS, nullptr},
     {"_cuda_initialize", function<initialize>, METH_VARARGS, nullptr},
     {"_check_indices", function<check_indices>, METH_VARARGS, nullptr},
     {"_cuda_how_to_find_devices", function<how_to_find_devices>, METH_NOARGS, nullptr},
