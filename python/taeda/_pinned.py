@@ -10,7 +10,7 @@ import taeda
 
 def make(name: str, *args: Any, **options: Any) -> Any:
     """What a factory, "torch.zeros" or "Tensor.new_zeros", makes, in pinned memory."""
-    function = reduce(getattr, name.removeprefix("torch.").split("."), taeda)
+    function: Any = reduce(getattr, name.removeprefix("torch.").split("."), taeda)
     requires_grad = options.pop("requires_grad", False)
     made = function(*args, **{**options, "pin_memory": False})
     return made.pin_memory().requires_grad_(requires_grad)

@@ -107,8 +107,7 @@ void validate(const Node& source, size_t i, const ResultMetadata& metadata, Tens
     gradient = math::cast(gradient, metadata.dtype);
   }
   if (gradient.device() != metadata.device) {
-    if (gradient.dim() == 0)
-      return void(gradient = math::to_device(gradient, metadata.device));
+    if (gradient.dim() == 0) return void(gradient = math::to_device(gradient, metadata.device));
     fail(ErrorKind::kRuntime, "{}",
          invalid(source, format("invalid gradient at index {} - expected device {} but got {}", i,
                                 metadata.device, gradient.device())));
