@@ -46,13 +46,14 @@ def navigation(pages: dict[str, str], reference: api.Reference) -> list[Any]:
             modules.append({name: shown})
     headers = [path for path in pages if path.startswith("cpp/") and path != "cpp/index.md"]
     notes = sorted(path for path in pages if path.startswith("notes/"))
+    cards = sorted((path for path in pages if path.startswith("gpu/")), reverse=True)
     project = sorted(path for path in pages if path.startswith("project/"))
     return [
         {"taeda": ["index.md", *listed(GUIDE)]},
         {"Tutorials": listed([f"tutorials/{name}.md" for name in TUTORIALS])},
         {"Reference": modules},
         {"C++": ["cpp/index.md", *listed(headers)]},
-        {"Results": listed(RESULTS)},
+        {"Results": listed([*RESULTS, *cards])},
         {"Inside": listed(["project/architecture.md", "adding-an-operator.md", *notes])},
         {"Project": listed([p for p in project if p != "project/architecture.md"])},
     ]

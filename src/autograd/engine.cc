@@ -86,7 +86,8 @@ std::string invalid(const Node& node, std::string_view text) {
   return format("Function {} returned an {}", node.name(), text);
 }
 
-// Brings a gradient into the shape and dtype of what it is the gradient of.
+// Brings a gradient into the shape and dtype of what it is the gradient of, and one of a number to
+// its device: numbers of the CPU stand beside tensors of any.
 void validate(const Node& source, size_t i, const ResultMetadata& metadata, Tensor& gradient) {
   if (!metadata.known) return;
   if (gradient.sizes() != IntSpan(metadata.sizes)) {
@@ -106,6 +107,7 @@ void validate(const Node& source, size_t i, const ResultMetadata& metadata, Tens
     gradient = math::cast(gradient, metadata.dtype);
   }
   if (gradient.device() != metadata.device) {
+    if (gradient.dim() == 0) return void(gradient = math::to_device(gradient, metadata.device));
     fail(ErrorKind::kRuntime, "{}",
          invalid(source, format("invalid gradient at index {} - expected device {} but got {}", i,
                                 metadata.device, gradient.device())));

@@ -21,6 +21,7 @@
 #include "op/reshape.h"
 #include "op/sum_to_size.h"
 #include "op/t.h"
+#include "op/to_device.h"
 #include "op/to_dtype.h"
 #include "op/view_as_complex.h"
 #include "op/view_as_real.h"
@@ -62,6 +63,7 @@ Tensor cast(const Tensor& t, DType dtype) {
   const Tensor real = t.is_complex() && !is_complex(dtype) ? op::real(t) : t;
   return op::to_dtype(real, dtype, false, std::nullopt);
 }
+Tensor to_device(const Tensor& t, Device device) { return op::to_device(t, device, false); }
 Tensor as_strided(const Tensor& t, IntSpan sizes, IntSpan strides, int64_t offset) {
   return op::as_strided(t, sizes, strides, offset);
 }

@@ -16,6 +16,7 @@ Tensor clone_with_strides(const Tensor& t, IntSpan strides);
 Tensor sum_to_size(const Tensor& t, IntSpan sizes);
 // To another dtype; a complex tensor to its real part where `dtype` is real.
 Tensor cast(const Tensor& t, DType dtype);
+Tensor to_device(const Tensor& t, Device device);
 Tensor as_strided(const Tensor& t, IntSpan sizes, IntSpan strides, int64_t offset);
 // The gradient of the tensor with the first layout for a gradient of its view with the second one.
 Tensor as_strided_backward(const Tensor& gy, IntSpan base_sizes, IntSpan base_strides,

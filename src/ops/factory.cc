@@ -581,7 +581,7 @@ Tensor to_device(const Tensor& self, Device device, bool non_blocking) {
 
 // Elements that share memory may all be given one value.
 Tensor fill_(const Tensor& self, const Tensor& value) {
-  if (value.device().is_cpu() && value.numel() == 1)
+  if (value.device().is_cpu() || value.device() != self.device())
     kernels::fill(view_of(self), value.item_scalar());
   else
     kernels::copy(view_of(self), view_of(op::expand(value, self.sizes(), false)));

@@ -9,6 +9,7 @@
 #include "base/interrupt.h"
 #include "base/sliced.h"
 #include "core/layout.h"
+#include "kernels/copy.h"
 #include "kernels/cpu/index/indexing.h"
 #include "kernels/cpu/sort/search.h"
 #include "op/_unsafe_view.h"
@@ -286,10 +287,58 @@ Tensor index(const Tensor& self, TensorSpan indices) {
   return out;
 }
 
+namespace {
+
+// The one mask among the indices, as it broadcasts to self; undefined where there are others, or
+// elements of self share memory, which a mask may leave and write at once.
+Tensor only_mask(const Tensor& self, TensorSpan indices) {
+  Tensor mask;
+  size_t dim = 0;  // of self, after the indices so far
+  const IntSpan sizes = self.sizes();
+  if (internal_overlap(sizes, self.strides()) != Overlap::kNo) return mask;
+  for (const Tensor& index : indices) {
+    if (!index.defined()) {
+      dim++;
+      continue;
+    }
+    const auto covered = static_cast<size_t>(index.dim());
+    if (mask.defined() || index.dtype() != DType::kBool || index.device() != self.device() ||
+        covered == 0 || dim + covered > sizes.size() ||
+        !std::ranges::equal(index.sizes(), sizes.slice(dim, covered)))
+      return {};
+    mask = index;
+    dim += covered;
+  }
+  for (; mask.defined() && dim < sizes.size(); dim++) mask = op::unsqueeze(mask, -1);
+  return mask;
+}
+
+// How many places the mask has does not matter for one number of the host's.
+void fill_where(const Tensor& self, const Tensor& mask, const Tensor& number) {
+  const Tensor same = alias_tensor(self, self.sizes(), self.strides(), self.storage_offset());
+  same.impl()->own_version = make_ref<VersionCounter>();  // who calls counts the write
+  op::masked_fill_Scalar_inplace(same, mask, number.item_scalar());
+}
+
+// One of the host's, for which nothing has to wait.
+Tensor number_on(Device device, const Tensor& number) {
+  if (device.is_cpu()) return number;
+  const Tensor out = empty_tensor({}, number.dtype(), device);
+  kernels::fill(view_of(out), number.item_scalar());
+  return out;
+}
+
+}  // namespace
+
 Tensor index_put_(const Tensor& self, TensorSpan indices, const Tensor& given, bool accumulate) {
   const bool is_number = given.dim() == 0 && given.device().is_cpu();
   if (!is_number) contract::same_device("index_put_", "values", self.device(), given);
-  const Tensor values = is_number ? op::to_device(given, self.device(), false) : given;
+  if (const Tensor mask = is_number && !accumulate ? only_mask(self, indices) : Tensor();
+      mask.defined()) {
+    fill_where(self, mask, given);
+    return self;
+  }
+  const Tensor values = is_number ? number_on(self.device(), given) : given;
   if (none_defined(indices))
     return op::copy_(self, accumulate ? op::add(self, values, Scalar(int64_t{1})) : values, false);
   const Prepared p = prepare(self, indices);

@@ -183,7 +183,7 @@ void set(const Indexed& place, const Tensor& value) {
     Tensor written = converts && value.dtype() != target.dtype()
                          ? op::to_dtype(value, target.dtype(), false, std::nullopt)
                          : value;
-    if (value.dim() == 0 && value.device() != target.device() && value.device().is_cpu())
+    if (value.dim() == 0 && value.requires_grad() && value.device().is_cpu())  // so is its gradient
       written = op::to_device(written, target.device(), false);
     op::index_put_(target, place.indices, strip_leading_ones(written, 0), /*accumulate=*/false);
   } else if (value.impl()->wrapped_number) {

@@ -6,9 +6,9 @@
 
 #include "base/interrupt.h"
 #include "device/device.h"
+#include "python/factory_call.h"
 #include "python/generated.h"
 #include "python/names.h"
-#include "python/sparse_call.h"
 
 namespace taeda::python {
 namespace {
@@ -24,12 +24,12 @@ TensorOptions tensor_options(const Arguments& arguments, int first) {
   options.dtype = arguments.opt_dtype(first);
   if (arguments.present(first + 1) &&
       (arguments.object(first + 1) != strided_layout || is_sparse_tensor(arguments.object(0))))
-    throw SparseFactoryCall();
+    throw FactoryCall{"taeda.sparse._factories"};
   options.device = arguments.opt_device(first + 2);
   if (arguments.present(first + 3) && arguments.boolean(first + 3)) {
     TD_CHECK(cuda::device_count() > 0,
              "pin_memory: cannot access accelerator device when none is available.");
-    TD_CHECK_IMPLEMENTED(false, "pin_memory=True: make the tensor, then call its pin_memory()");
+    throw FactoryCall{"taeda._pinned"};
   }
   options.requires_grad = arguments.present(first + 4) && arguments.boolean(first + 4);
   return options;

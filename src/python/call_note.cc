@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "python/autograd_support.h"
+#include "python/factory_call.h"
 #include "python/gil.h"
-#include "python/sparse_call.h"
 
 namespace taeda::python {
 namespace {
@@ -135,22 +135,22 @@ void put_first(PyObject* error) {
   check_status(PyList_Insert(notes.get(), 0, note.get()));
 }
 
-bool is_sparse_factory() noexcept {
+// The module that answers the call, if the exception that is being handled says so; else null.
+const char* factory_module() noexcept {
   try {
     throw;
-  } catch (const SparseFactoryCall&) {
-    return true;
+  } catch (const FactoryCall& call) {
+    return call.module;
   } catch (...) {
-    return false;
+    return nullptr;
   }
 }
 
-// What taeda.sparse._factories makes: make("torch.zeros", *args, **kwargs), a method's self among
-// the arguments.
-PyObject* call_sparse_factory(const Function& function, PyObject* self, PyObject* const* args,
-                              Py_ssize_t nargs, PyObject* kwnames) noexcept {
+// What the module makes: make("torch.zeros", *args, **kwargs), a method's self among the arguments.
+PyObject* call_factory(const char* module_name, const Function& function, PyObject* self,
+                       PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) noexcept {
   try {
-    const PyRef module = PyRef::check(PyImport_ImportModule("taeda.sparse._factories"));
+    const PyRef module = PyRef::check(PyImport_ImportModule(module_name));
     const PyRef make = PyRef::check(PyObject_GetAttrString(module.get(), "make"));
     const PyRef name = PyRef::check(PyUnicode_FromString(function.qualified));
     std::vector<PyObject*> given{name.get()};
@@ -188,7 +188,8 @@ void add_note_of(const TextOf& text_of) noexcept {
 PyObject* fail_call(const Function& function, PyObject* self, PyObject* const* args,
                     Py_ssize_t nargs, PyObject* kwnames) noexcept {
   park_if_ended();
-  if (is_sparse_factory()) return call_sparse_factory(function, self, args, nargs, kwnames);
+  if (const char* const module = factory_module())
+    return call_factory(module, function, self, args, nargs, kwnames);
   const bool own = is_own();
   set_python_error();
   if (own) add_note_of([&] { return call_text(function, self, args, nargs, kwnames); });

@@ -182,3 +182,16 @@ def test_subsets_of_the_sanitizer_name_operators():
     known = {op.ident for op in parity.operators("")}
     for operators in sanitizers.SUBSETS.values():
         assert set(operators.split()) <= known
+
+
+def test_the_page_of_cards_says_what_was_not_measured():
+    """Each part of the run has a line; none says more while there is no report."""
+    folder = ROOT / "docs" / "gpu"
+    page = (folder / "README.md").read_text(encoding="utf-8")
+    lines = [line.split(" | ") for line in page.splitlines() if line.startswith("| `")]
+    assert {line[0].strip("| `") for line in lines} == set(part.NAMES)
+    reports = [p.name for p in folder.glob("*.md") if p.name != "README.md"]
+    assert all(name in page for name in reports)
+    if not reports:
+        assert "No card has run taeda yet" in page
+        assert all(line[2].startswith("not ") for line in lines)

@@ -97,3 +97,14 @@ def test_code_that_does_not_run_here_is_known(page):
     kinds = {name for name, _ in BLOCK.findall(page.read_text())} - {"python", "cpp", "text"}
     assert kinds == set(ELSEWHERE.get(str(page.relative_to(ROOT)), {}))
     assert all("int main(" in code for code in blocks(page, "cpp"))
+
+
+NEW_FILE = re.compile(r"^--- /dev/null\n\+\+\+ b/(\S+)\n((?:\+.*\n)+)", re.M)
+
+
+def test_whole_files_of_the_note_on_kernels_are_the_repositorys():
+    shown = NEW_FILE.findall((DOCS / "notes" / "cuda-kernels.md").read_text(encoding="utf-8"))
+    assert len(shown) == 3
+    for path, added in shown:
+        text = "".join(line[1:] + "\n" for line in added.splitlines())
+        assert text == (ROOT / path).read_text(encoding="utf-8"), path

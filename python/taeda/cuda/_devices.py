@@ -152,26 +152,38 @@ class _CudaDeviceProperties:
         )
 
 
+def _checked(index: int, what: str) -> int:
+    """The number, if there is such a device."""
+    if not 0 <= index < device_count():
+        raise AssertionError(f"Invalid {what} id {index}: there are {device_count()} devices")
+    return index
+
+
+def _properties(device: Any, name: str) -> dict[str, Any]:
+    return _C._cuda_properties(_checked(_existing(device, name), "device"))
+
+
 def get_device_properties(device: Any = None) -> _CudaDeviceProperties:
     """What a device is."""
-    return _CudaDeviceProperties(_C._cuda_properties(_existing(device, "get_device_properties")))
+    return _CudaDeviceProperties(_properties(device, "get_device_properties"))
 
 
 def get_device_name(device: Any = None) -> str:
     """The name of a device."""
-    return _C._cuda_properties(_existing(device, "get_device_name"))["name"]
+    return _properties(device, "get_device_name")["name"]
 
 
 def get_device_capability(device: Any = None) -> tuple[int, int]:
     """The compute capability of a device: (major, minor)."""
-    values = _C._cuda_properties(_existing(device, "get_device_capability"))
+    values = _properties(device, "get_device_capability")
     return values["major"], values["minor"]
 
 
 def can_device_access_peer(device: Any, peer_device: Any) -> bool:
     """Whether a device can use the other's memory directly."""
-    index = _existing(device, "can_device_access_peer")
-    return _C._cuda_can_access_peer(index, device_index(peer_device, optional=True))
+    index = _checked(_existing(device, "can_device_access_peer"), "device")
+    peer = _checked(device_index(peer_device, optional=True), "peer device")
+    return _C._cuda_can_access_peer(index, peer)
 
 
 def get_arch_list() -> list[str]:

@@ -8,7 +8,9 @@ from __future__ import annotations
 import ctypes
 from functools import cache
 from typing import Any
+from uuid import UUID
 
+from taeda import _C
 from taeda.cuda import _devices
 
 __all__ = [
@@ -51,8 +53,8 @@ def _check(library: Any, status: int) -> None:
 
 def _ask(function: str, device: Any, name: str, *arguments: Any) -> None:
     """Calls a function of a device, which writes to the last argument."""
-    properties = _devices.get_device_properties(_devices._existing(device, name))
-    uuid, library, handle = f"GPU-{properties.uuid}".encode(), _library(), ctypes.c_void_p()
+    number = UUID(bytes=_C._cuda_properties(_devices._existing(device, name))["uuid"])
+    uuid, library, handle = f"GPU-{number}".encode(), _library(), ctypes.c_void_p()
     _check(library, library.nvmlDeviceGetHandleByUUID(uuid, ctypes.byref(handle)))
     *given, result = arguments
     _check(library, getattr(library, function)(handle, *given, ctypes.byref(result)))

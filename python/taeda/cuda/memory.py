@@ -189,9 +189,13 @@ def caching_allocator_alloc(size: int, device: Any = None, stream: Any = None) -
 def caching_allocator_delete(mem_ptr: int) -> None:
     """Gives back what `caching_allocator_alloc` gave."""
     for segment in memory_snapshot():
-        if segment["address"] <= mem_ptr < segment["address"] + segment["total_size"]:
-            return _C._cuda_release(mem_ptr, segment["device"])
-    raise ValueError(f"caching_allocator_delete: {mem_ptr:#x} is not an allocated block")
+        for block in segment["blocks"]:
+            if block["address"] == mem_ptr and block["state"] == "active_allocated":
+                return _C._cuda_release(mem_ptr, segment["device"])
+    raise RuntimeError(
+        f"invalid device pointer: {mem_ptr:#x}\n"
+        "Fix: give what caching_allocator_alloc returned, once"
+    )
 
 
 def get_allocator_backend() -> str:

@@ -114,9 +114,10 @@ class AveragedModel(Module):
         elif self.multi_avg_fn is not None:
             self.multi_avg_fn(averages, current, self.n_averaged)
         else:
-            average = self.avg_fn if self.avg_fn is not None else get_swa_avg_fn()
+            average, n = self.avg_fn or get_swa_avg_fn(), self.n_averaged
             for a, p in zip(averages, current):
-                a.copy_(average(a, p, self.n_averaged.to(a.device)))
+                # taeda's own function takes the number from the host, which no device waits for.
+                a.copy_(average(a, p, n.to(a.device) if self.avg_fn else n))
         if not self.use_buffers:  # statistics belong to the newest model
             for b_mine, b_theirs in zip(self.module.buffers(), model.buffers()):
                 b_mine.detach().copy_(b_theirs.detach().to(b_mine.device))

@@ -92,3 +92,43 @@ def test_devices(add):
     assert x.grad.device == torch.device("cuda", 1)
     assert x.grad.tolist() == [2.0] * 10
     assert torch.cuda.current_device() == 0
+
+
+NUMBERS = {
+    "mul": lambda x, v: x * v,
+    "rsub": lambda x, v: v - x,
+    "pow": lambda x, v: x**v,
+    "lerp": lambda x, v: x.lerp(x * 2, v),
+    "where": lambda x, v: torch.where(x > 1, v, x),
+    "masked_fill": lambda x, v: x.masked_fill(x > 1, v),
+    "fill_": lambda x, v: x.clone().fill_(v),
+    "x[mask]": lambda x, v: torch.Tensor.index_put(x, (x > 1,), v),
+    "x[indices]": lambda x, v: torch.Tensor.index_put(x, (torch.tensor([2, 0]),), v),
+}
+
+
+@pytest.mark.parametrize("call", NUMBERS.values(), ids=NUMBERS)
+def test_a_number_of_the_host_gets_its_gradient_there(call):
+    expected, found = [], []
+    for device, gradients in (("cpu", expected), ("cuda", found)):
+        x = torch.arange(1.0, 5.0, device=device, requires_grad=True)
+        v = torch.tensor(1.5, requires_grad=True)
+        call(x, v).square().sum().backward()
+        assert v.grad.device.type == "cpu" and x.grad.device.type == device
+        gradients += [v.grad, x.grad.cpu()]
+    torch.testing.assert_close(found, expected)
+
+
+def test_gradients_of_other_tensors_stay_on_their_device():
+    class Elsewhere(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx, gy):
+            return gy.cpu()
+
+    x = torch.ones(2, device="cuda", requires_grad=True)
+    with pytest.raises(RuntimeError, match="invalid gradient at index 0 - expected device cuda:0"):
+        Elsewhere.apply(x).sum().backward()

@@ -34,6 +34,25 @@ def test_devices():
         torch.cuda.set_device(2)
 
 
+@pytest.mark.parametrize("device", [2, -1, "cuda:7"])
+def test_questions_about_devices_that_are_not_there(device):
+    for ask in ("get_device_properties", "get_device_name", "get_device_capability"):
+        with pytest.raises(AssertionError, match="Invalid device id"):
+            getattr(torch.cuda, ask)(device)
+    with pytest.raises(AssertionError, match="Invalid device id"):
+        torch.cuda.can_device_access_peer(device, 0)
+    with pytest.raises(AssertionError, match="Invalid peer device id"):
+        torch.cuda.can_device_access_peer(0, device)
+
+
+def test_only_blocks_that_are_there_are_given_back():
+    address = torch.cuda.caching_allocator_alloc(400, 0)
+    torch.cuda.caching_allocator_delete(address)
+    for wrong in (address, address + 4, 1):
+        with pytest.raises(RuntimeError, match="invalid device pointer"):
+            torch.cuda.caching_allocator_delete(wrong)
+
+
 def test_current_device_is_the_threads():
     torch.cuda.set_device("cuda:1")
     seen = []

@@ -54,6 +54,33 @@ def test_pinned_memory():
         x.cuda().pin_memory()
 
 
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda **o: torch.zeros((3, 4), dtype=torch.int16, **o),
+        lambda **o: torch.full(size=(3, 4), fill_value=2, **o),
+        lambda **o: torch.ones_like(torch.empty(4, 3).T, **o),
+        lambda **o: torch.ones(2, device="cuda").new_zeros(3, 4, device="cpu", **o),
+        lambda **o: torch.arange(12, **o).view(3, 4),
+        lambda **o: torch.tensor([[1.0] * 4] * 3, **o),
+    ],
+)
+def test_factories_of_pinned_memory(make):
+    x, pinned = make(), make(pin_memory=True)
+    assert pinned.is_pinned() and not x.is_pinned()
+    assert (pinned.shape, pinned.dtype, pinned.stride()) == (x.shape, x.dtype, x.stride())
+    assert torch.equal(pinned, x)
+
+
+def test_factories_of_pinned_memory_take_the_other_options():
+    x = torch.ones(3, dtype=torch.float64, requires_grad=True, pin_memory=True)
+    assert x.is_pinned() and x.is_leaf and x.requires_grad and x.dtype == torch.float64
+    assert torch.empty(3, 4, pin_memory=True).is_pinned()
+    assert not torch.ones(3, pin_memory=False).is_pinned()
+    with pytest.raises(RuntimeError, match="only dense CPU tensors can be pinned"):
+        torch.ones(3, device="cuda", pin_memory=True)
+
+
 def test_copies_from_pinned_memory_run_late(late):
     pinned = torch.zeros(10).pin_memory()
     y = pinned.to("cuda", non_blocking=True)

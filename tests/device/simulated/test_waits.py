@@ -142,3 +142,43 @@ def test_classes_that_nobody_counted_are_read_once(seen):
         taeda.cuda.synchronize()
     with pytest.raises(RuntimeError, match="Class values must be non-negative"):
         taeda.nn.functional.one_hot(classes - 9)
+
+
+def test_the_average_of_models_waits_for_nothing(seen):
+    def prepare() -> Callable[[], Any]:
+        model = taeda.nn.LayerNorm(4, device="cuda")
+        average = taeda.optim.swa_utils.AveragedModel(model)
+        average.update_parameters(model)
+        return lambda: average.update_parameters(model)
+
+    assert seen(prepare) == (False, set())
+
+
+# One number, where a mask is true or at some indices, is written without a count of them.
+WRITES: dict[str, Callable[[taeda.Tensor, taeda.Tensor], Any]] = {
+    "a mask of all": lambda x, i: x.__setitem__(x > 0, 2),
+    "a mask of rows": lambda x, i: x.__setitem__(x[:, 0] > 0, taeda.tensor(2.0)),
+    "a mask behind a slice": lambda x, i: x.__setitem__((slice(None), x[0] > 0), 2),
+    "a mask before None": lambda x, i: x.__setitem__((x[:, 0] > 0, None), 2),
+    "indices": lambda x, i: x.__setitem__(i, 2),
+    "a tensor of the host's": lambda x, i: x.index_put_((i,), taeda.tensor(2.0)),
+    "fill_": lambda x, i: x.fill_(taeda.tensor(2.0)),
+    "masked_fill_": lambda x, i: x.masked_fill_(x > 0, taeda.tensor(2.0)),
+}
+
+
+@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
+def test_a_number_is_written_without_waiting(seen, write):
+    host = taeda.arange(-6.0, 6.0).view(3, 4).flip(0)
+    host[2, 2] = -7
+    x, i = host.cuda(), taeda.tensor([2, 0], device="cuda")
+    assert seen(lambda: lambda: write(x, i)) == (False, set())
+    write(host, i.cpu())
+    assert x.tolist() == host.tolist()
+    graph, y = taeda.cuda.CUDAGraph(), host.neg().cuda()
+    expected = host.neg()
+    with taeda.cuda.graph(graph):
+        write(y, i)
+    graph.replay()
+    write(expected, i.cpu())
+    assert y.tolist() == expected.tolist()
