@@ -44,6 +44,8 @@ ALLOWED = {
     "python/taeda/masked/maskedtensor/_rules.py": "the operators that move or reduce elements",
     "python/taeda/nested/_jagged.py": "the operators that reduce elements",
     "python/taeda/functional.py": "names of torch.functional, which are found in torch",
+    "python/taeda/_functional.py": "those that are at home in torch.functional",
+    "python/taeda/nn/functional.py": "functions that are one object with torch's",
     "python/taeda/nn/_functional/activation.py": "operators that the file's functions call",
     "python/taeda/_tensor.py": "what other frameworks call methods of tensors, beside their names",
     "tools/data/operators.csv": "PyTorch's operators, of which coverage.py counts those that exist",

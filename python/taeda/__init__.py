@@ -114,16 +114,15 @@ _LAZY = {
         "_check_not_implemented _check_is_size _check_tensor_all_with _check_tensor_all",
         "taeda._functions.recurrent": "lstm gru rnn_tanh rnn_relu lstm_cell gru_cell rnn_tanh_cell "
         "rnn_relu_cell",
-        "taeda._functions.layers": "alpha_dropout alpha_dropout_ "
-        "feature_alpha_dropout feature_alpha_dropout_ feature_dropout feature_dropout_ "
-        "_native_batch_norm_legit embedding_bag bilinear affine_grid_generator grid_sampler_2d "
+        "taeda._functions.layers": "_native_batch_norm_legit embedding_bag bilinear "
+        "affine_grid_generator grid_sampler_2d "
         "grid_sampler_3d native_dropout _grid_sampler_2d_cpu_fallback "
         "norm_except_dim conv_tbc binary_cross_entropy_with_logits cosine_embedding_loss "
         "hinge_embedding_loss kl_div margin_ranking_loss poisson_nll_loss triplet_margin_loss "
-        "ctc_loss channel_shuffle native_channel_shuffle pixel_shuffle pixel_unshuffle",
+        "ctc_loss",
         "taeda._functions.tensors": "_has_compatible_shallow_copy_type _int_mm _weight_norm "
         "_softmax _log_softmax _softmax_backward_data _log_softmax_backward_data "
-        "detach_ fill_ zero_ index_put_ resize_as_ get_device is_neg "
+        "detach_ fill_ zero_ index_put_ get_device is_neg "
         "_debug_has_internal_overlap is_signed is_distributed dequantize _assert_async "
         "_shape_as_tensor "
         "frobenius_norm nuclear_norm row_stack lu gradient",

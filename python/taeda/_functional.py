@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 
 from taeda import _C
-from taeda._arguments import require_bool, require_list_of_tensors, require_tensors
+from taeda._arguments import require_list_of_tensors, require_tensors
 from taeda._C import Tensor, _overridable
 
 TYPE_CHECKING = False  # typing's own would load typing
@@ -310,14 +309,7 @@ def cartesian_prod(*tensors: Tensor) -> Tensor:
             [2, 9]])
     """
     require_list_of_tensors("cartesian_prod", tensors)
-    for tensor in tensors:
-        if tensor.dim() != 1:
-            raise RuntimeError(f"Expect a 1D vector, but got shape {list(tensor.shape)}")
-    if len(tensors) == 1:
-        return tensors[0]
-    functions = _C._by_owner["torch"]
-    grids = functions["meshgrid"](list(tensors), indexing="ij")
-    return functions["stack"]([grid.reshape(-1) for grid in grids], dim=1)
+    return _C._by_owner["torch"]["_cartesian_prod"](list(tensors))
 
 
 def _listed(tensors: tuple) -> list:
@@ -471,63 +463,6 @@ def block_diag(*tensors: Tensor) -> Tensor:
             [0., 0., 8.]])
     """
     return _C._by_owner["torch"]["_block_diag"](list(tensors))
-
-
-@_overridable
-def column_stack(tensors: Any, *, out: Tensor | None = None) -> Tensor:
-    """Tensors side by side along dimension 1, vectors and numbers as columns.
-
-    Args:
-        tensors: whose sizes agree but for dimension 1.
-        out: where the result is written.
-
-    >>> torch.column_stack([torch.tensor([1, 2]), torch.tensor([[3, 4], [5, 6]])])
-    tensor([[1, 3, 4],
-            [2, 5, 6]])
-    """
-    if isinstance(tensors, Tensor):
-        raise TypeError("column_stack(): argument 'tensors' must be tuple of Tensors, not Tensor")
-    require_list_of_tensors("column_stack", tensors)
-    columns = [t.reshape(-1, 1) if t.dim() <= 1 else t for t in tensors]
-    hstack = _C._by_owner["torch"]["hstack"]
-    return hstack(columns) if out is None else hstack(columns, out=out)
-
-
-@_overridable
-def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
-    """All choices of `r` elements of a vector, one a row, as `itertools.combinations` orders them.
-
-    >>> torch.combinations(torch.tensor([1, 2, 3]))
-    tensor([[1, 2],
-            [1, 3],
-            [2, 3]])
-    """
-    require_tensors("combinations", input=input)
-    require_bool("combinations", "with_replacement", with_replacement)
-    if input.dim() != 1:
-        raise RuntimeError(f"Expect a 1D vector, but got shape {input.shape}")
-    if r < 0:
-        raise RuntimeError(f"Expect a non-negative number, but got {r}")
-    if r == 0:
-        return input.new_empty(0)
-    if r >= 1 << 63:
-        raise ValueError("Overflow when unpacking long long")
-    if r * math.log2(max(input.size(0), 1)) >= 63:  # PyTorch counts all of them
-        raise RuntimeError(
-            f"combinations: {input.size(0)} elements to the power of {r} are more than 2^63"
-        )
-    functions = _C._by_owner["torch"]
-    arange, cat = functions["arange"], functions["cat"]
-    # Rows grow by an element at a time: by those behind their last that leave enough for the rest.
-    step = 0 if with_replacement else 1
-    index = arange(max(input.size(0) - step * (r - 1), 0)).reshape(-1, 1)
-    for size in range(2, r + 1):
-        first = index[:, -1] + step
-        counts = input.size(0) - step * (r - size) - first
-        rows = index.repeat_interleave(counts, 0)
-        starts = (first - counts.cumsum(0) + counts).repeat_interleave(counts)
-        index = cat([rows, (arange(rows.size(0)) + starts).reshape(-1, 1)], 1)
-    return input[index]
 
 
 @_overridable

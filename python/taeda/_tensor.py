@@ -7,7 +7,6 @@ import sys
 from itertools import pairwise
 
 from taeda import _C, _sparse_methods
-from taeda._arguments import require_tensors
 from taeda._C import Tensor
 
 TYPE_CHECKING = False  # typing's own would load typing
@@ -242,25 +241,6 @@ def set_(
         self._set_neg(True)
     _C._increment_version(self)
     return self
-
-
-@_method
-def resize_as_(self: Tensor, the_template: Tensor, memory_format: Any = None) -> Tensor:
-    """Gives this tensor the size of another, in its memory format with `torch.preserve_format`;
-    see resize_.
-
-    >>> torch.zeros(4).resize_as_(torch.ones(2, 2))
-    tensor([[0., 0.],
-            [0., 0.]])
-    """
-    require_tensors("resize_as_", input=self, the_template=the_template)
-    if memory_format is _C.preserve_format:
-        formats = (_C.channels_last, _C.channels_last_3d)
-        dense = [f for f in formats if the_template.dim() == 4 + formats.index(f)]
-        memory_format = next(
-            (f for f in dense if the_template.is_contiguous(memory_format=f)), _C.contiguous_format
-        )
-    return self.resize_(the_template.size(), memory_format=memory_format)
 
 
 def _shown(source: Any, dtype: Any, offset: int, size: Any, stride: Any) -> Tensor:

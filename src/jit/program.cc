@@ -207,8 +207,7 @@ TensorList Program::run(TensorSpan given) const {
 namespace {
 
 bool is_random(const Operator& op) {
-  return op.schema().find("generator") >= 0 ||
-         (op.record() && op.record()->draws()) ||
+  return op.schema().find("generator") >= 0 || (op.record() && op.record()->draws()) ||
          op.name().find("dropout") != std::string_view::npos;
 }
 

@@ -68,7 +68,7 @@ enum class OutShape : uint8_t {
   kKept,         // as kWarned, but left alone by a vector without elements, which says nothing
   kOneRow,       // as kWarned; one with gaps becomes a matrix of one row on the way to a vector
   kCopied,       // as kWarned; row-major if it has elements
-  kIndex,        // as kWarned; it is as large as the index, the last argument, when overlap is refused
+  kIndex,        // as kWarned; has the size of the last argument, the index, for `overlap`
 };
 void check_out_dtype(std::string_view op, OutDtype allowed, DType result, DType out);
 struct OutPolicy {

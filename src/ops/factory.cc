@@ -22,6 +22,7 @@
 #include "op/full.h"
 #include "op/linspace.h"
 #include "op/ones.h"
+#include "op/resize_.h"
 #include "op/to_dtype.h"
 #include "op/zeros.h"
 #include "ops/allocate.h"
@@ -618,6 +619,16 @@ Tensor resize_(const Tensor& self, IntSpan size, OptMemoryFormat format) {
   }
   self.impl()->set_layout(size, strides, self.storage_offset());
   return self;
+}
+
+Tensor resize_as_(const Tensor& self, const Tensor& the_template, OptMemoryFormat format) {
+  if (format == MemoryFormat::kPreserve) {
+    const bool image = the_template.dim() == 4;
+    const MemoryFormat last = image ? MemoryFormat::kChannelsLast : MemoryFormat::kChannelsLast3d;
+    const bool is_last = (image || the_template.dim() == 5) && the_template.is_contiguous(last);
+    format = is_last ? last : MemoryFormat::kContiguous;
+  }
+  return op::resize_(self, the_template.sizes(), format);
 }
 
 }  // namespace taeda::impl

@@ -318,7 +318,7 @@ Tensor linalg_matrix_exp(const Tensor& self) {
   return sum;
 }
 
-Tensor _block_diag(TensorSpan tensors) {
+Tensor block_diag(TensorSpan tensors) {
   TensorList rows;
   int64_t columns = 0, before = 0;
   DType dtype = DType::kBool;

@@ -35,4 +35,9 @@ inline bool covers_kernel(IntSpan in, IntSpan kernel) {
 // Sizes of the result of adaptive pooling to `output_size`.
 DimVector adaptive_pooled(std::string_view name, IntSpan in, int64_t spatial, IntSpan output_size);
 
+// The sizes that pooling has made `in` of, the last of them; `output_size` where several have the
+// same result, with the batch and the channels or without.
+DimVector unpooled(IntSpan in, IntSpan kernel, const OptInts& stride, IntSpan padding,
+                   const OptInts& output_size);
+
 }  // namespace taeda::rules

@@ -2,6 +2,7 @@
 // PyTorch's rules for ranges and dtypes, and the composites.
 #include "kernels/cpu/random/random.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -25,12 +26,15 @@
 #include "op/empty_like.h"
 #include "op/expand.h"
 #include "op/mul.h"
+#include "op/new_empty.h"
+#include "op/new_zeros.h"
 #include "op/normal_.h"
 #include "op/randint.h"
 #include "op/randint_like.h"
 #include "op/random_.h"
 #include "op/real.h"
 #include "op/sort.h"
+#include "op/sub.h"
 #include "op/sum.h"
 #include "op/to_dtype.h"
 #include "op/uniform_.h"
@@ -516,6 +520,68 @@ Tensor dropout_(const Tensor& self, double p, bool train) {
   const Tensor noise =
       op::bernoulli_inplace_float(empty_like_tensor(self, self.dtype()), 1 - p, nullptr);
   return op::mul_inplace(self, op::div(noise, Tensor(1 - p)));
+}
+
+namespace {
+
+// What the relatives of dropout multiply an input by, and add to it.
+struct Noise {
+  Tensor factor, shift;  // shift: undefined where there is none
+};
+
+// Noise for each element, or for each channel of each sample; with `alpha` so that what is dropped
+// is -scale * alpha of SELU, its value far below 0, and mean 0 and variance 1 stay.
+Noise dropout_noise(const Tensor& input, double p, bool channels, bool alpha) {
+  constexpr double kFarBelow = 1.7580993408473766;
+  if (p == 1) return {op::new_zeros(input, {}, {}), {}};
+  DimVector sizes(input.sizes());
+  if (channels) {
+    TD_CHECK(input.dim() >= 2, "Feature dropout requires at least 2 dimensions in the input");
+    std::fill(sizes.begin() + 2, sizes.end(), 1);
+  }
+  const Tensor memory = channels ? op::new_empty(input, sizes, {}) : op::empty_like(input, {}, {});
+  const Tensor kept = op::bernoulli_inplace_float(memory, 1 - p, nullptr);
+  if (!alpha) return {op::div_inplace(kept, Tensor(1 - p)), {}};
+  const double scale = 1 / std::sqrt((kFarBelow * kFarBelow * p + 1) * (1 - p));
+  const Tensor dropped = op::sub(kept, Tensor(1), Scalar(int64_t{1}));
+  op::mul_inplace(dropped, Tensor(kFarBelow * scale));
+  op::add_inplace(dropped, Tensor(kFarBelow * scale * p), Scalar(int64_t{1}));
+  return {op::mul_inplace(kept, Tensor(scale)), dropped};
+}
+
+Tensor dropped_out(const Tensor& input, double p, bool train, bool channels, bool alpha) {
+  if (p == 0 || !train || input.numel() == 0) return input;
+  const Noise noise = dropout_noise(input, p, channels, alpha);
+  const Tensor scaled = op::mul(input, noise.factor);
+  return noise.shift.defined() ? op::add(scaled, noise.shift, Scalar(int64_t{1})) : scaled;
+}
+
+Tensor dropped_out_inplace(const Tensor& self, double p, bool train, bool channels, bool alpha) {
+  if (p == 0 || !train || self.numel() == 0) return self;
+  const Noise noise = dropout_noise(self, p, channels, alpha);
+  op::mul_inplace(self, noise.factor);
+  return noise.shift.defined() ? op::add_inplace(self, noise.shift, Scalar(int64_t{1})) : self;
+}
+
+}  // namespace
+
+Tensor alpha_dropout(const Tensor& input, double p, bool train) {
+  return dropped_out(input, p, train, false, true);
+}
+Tensor alpha_dropout_(const Tensor& self, double p, bool train) {
+  return dropped_out_inplace(self, p, train, false, true);
+}
+Tensor feature_dropout(const Tensor& input, double p, bool train) {
+  return dropped_out(input, p, train, true, false);
+}
+Tensor feature_dropout_(const Tensor& self, double p, bool train) {
+  return dropped_out_inplace(self, p, train, true, false);
+}
+Tensor feature_alpha_dropout(const Tensor& input, double p, bool train) {
+  return dropped_out(input, p, train, true, true);
+}
+Tensor feature_alpha_dropout_(const Tensor& self, double p, bool train) {
+  return dropped_out_inplace(self, p, train, true, true);
 }
 
 namespace {

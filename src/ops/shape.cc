@@ -1,5 +1,6 @@
 // Splitting, joining and repeating: composites of views and copies behind ops/shape.yaml.
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "base/interrupt.h"
@@ -22,6 +23,9 @@
 #include "op/copy_.h"
 #include "op/eq.h"
 #include "op/expand.h"
+#include "op/index.h"
+#include "op/meshgrid.h"
+#include "op/new_empty.h"
 #include "op/new_zeros.h"
 #include "op/permute.h"
 #include "op/rearranged.h"
@@ -33,6 +37,7 @@
 #include "op/slice.h"
 #include "op/split.h"
 #include "op/split_with_sizes.h"
+#include "op/stack.h"
 #include "op/sum.h"
 #include "op/tensor_split.h"
 #include "op/unsqueeze.h"
@@ -43,6 +48,7 @@
 #include "ops/host.h"
 #include "ops/rules.h"
 #include "ops/view_rules.h"
+#include "taeda/values.h"
 
 namespace taeda::impl {
 
@@ -518,6 +524,13 @@ Tensor hstack(TensorSpan tensors) {
   const TensorList rows = mapped(tensors, [](const Tensor& t) { return op::atleast_1d(t); });
   return op::cat(rows, rows[0].dim() == 1 ? 0 : 1);
 }
+Tensor column_stack(TensorSpan tensors) {
+  TD_CHECK(!tensors.empty(), "column_stack expects a non-empty TensorList");
+  const auto column = [](const Tensor& t) {
+    return t.dim() > 1 ? t : op::reshape(t, DimVector{t.numel(), 1});
+  };
+  return op::cat(mapped(tensors, column), 1);
+}
 Tensor vstack(TensorSpan tensors) {
   TD_CHECK(!tensors.empty(), "vstack expects a non-empty TensorList");
   return op::cat(mapped(tensors, [](const Tensor& t) { return op::atleast_2d(t); }), 0);
@@ -525,6 +538,38 @@ Tensor vstack(TensorSpan tensors) {
 Tensor dstack(TensorSpan tensors) {
   TD_CHECK(!tensors.empty(), "dstack expects a non-empty TensorList");
   return op::cat(mapped(tensors, [](const Tensor& t) { return op::atleast_3d(t); }), 2);
+}
+
+Tensor cartesian_prod(TensorSpan tensors) {
+  for (const Tensor& t : tensors)
+    TD_CHECK(t.dim() == 1, "Expect a 1D vector, but got shape {}", t.sizes());
+  if (tensors.size() == 1) return tensors[0];
+  const auto flat = [](const Tensor& t) { return op::reshape(t, DimVector{-1}); };
+  return op::stack(mapped(op::meshgrid(tensors, "ij"), flat), 1);
+}
+
+Tensor combinations(const Tensor& self, int64_t r, bool with_replacement) {
+  const int64_t n = self.size(0), step = with_replacement ? 0 : 1;
+  if (r == 0) return op::new_empty(self, DimVector{0}, {});
+  // PyTorch counts all rows of a grid.
+  TD_CHECK(static_cast<double>(r) * std::log2(static_cast<double>(std::max<int64_t>(n, 1))) < 63,
+           "combinations: {} elements to the power of {} are more than 2^63", n, r);
+  std::vector<int64_t> rows;  // one after the other; the next one differs from its last place on
+  DimVector row(static_cast<size_t>(r));
+  for (int64_t i = 0; i < r; i++) row[static_cast<size_t>(i)] = i * step;
+  const auto largest = [&](int64_t i) { return n - 1 - (r - 1 - i) * step; };
+  for (bool more = row.back() < n; more;) {
+    rows.insert(rows.end(), row.begin(), row.end());
+    int64_t i = r - 1;
+    while (i >= 0 && row[static_cast<size_t>(i)] == largest(i)) i--;
+    more = i >= 0;
+    for (int64_t next = more ? row[static_cast<size_t>(i)] + 1 : 0; more && i < r;
+         i++, next += step)
+      row[static_cast<size_t>(i)] = next;
+  }
+  const int64_t count = static_cast<int64_t>(rows.size());
+  const Tensor index = detail::tensor_from(rows.data(), rows.size(), DimVector{count / r, r});
+  return op::index(self, TensorList{index});
 }
 
 Tensor repeated(const Tensor& self, IntSpan repeats) {

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import taeda
-from taeda import Tensor
+from taeda import _C, Tensor
 from taeda._library.spelling import define
 
 from .registry import new
@@ -99,18 +99,20 @@ def _ctc_loss(
     zero_infinity: bool = False,
 ) -> tuple[Tensor, Tensor]:
     """The loss of each sequence, and what its recursion over frames has found."""
-    from taeda.nn._functional.loss import _ctc_losses
-
     if log_probs.dim() != 3:
         raise RuntimeError(
             f"_ctc_loss: expected log_probs of 3 dimensions, got {log_probs.dim()} dimensions"
         )
     if targets.is_floating_point() or targets.is_complex():
         raise RuntimeError(f"_ctc_loss: expected targets of integers, got {targets.dtype}")
-    losses, rows = _ctc_losses(  # zero_infinity is of the gradient, which is 0 in either case
-        log_probs, targets, input_lengths, target_lengths, blank, False
+    inputs, lengths = (
+        taeda.as_tensor(given, device=log_probs.device).long()
+        for given in (input_lengths, target_lengths)
     )
-    return losses, _log_alpha(log_probs.detach(), *rows, blank)
+    losses, labels = _C._by_owner["torch"]["_ctc_losses"](
+        log_probs, targets, inputs, lengths, blank, False
+    )  # zero_infinity is of the gradient, which is 0 in either case
+    return losses, _log_alpha(log_probs.detach(), labels, inputs, lengths, blank)
 
 
 # --- sums of products ---

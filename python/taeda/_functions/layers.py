@@ -12,57 +12,12 @@ from typing import Any
 import taeda
 from taeda import _C, Tensor
 from taeda.nn import functional as F
-from taeda.nn.functional import (  # noqa: F401
-    channel_shuffle,
-    native_channel_shuffle,
-    pixel_shuffle,
-    pixel_unshuffle,
-)
 
 
 def _word(reduction: int) -> str:
     if reduction not in (0, 1, 2):
         raise ValueError(f"{reduction} is not a valid value for reduction")
     return ("none", "mean", "sum")[reduction]
-
-
-@_C._overridable
-def alpha_dropout(input: Tensor, p: float, train: bool) -> Tensor:
-    """`F.alpha_dropout`."""
-    return F.alpha_dropout(input, p, train)
-
-
-def alpha_dropout_(self: Tensor, p: float, train: bool) -> Tensor:
-    """`F.alpha_dropout` in place."""
-    return F.alpha_dropout(self, p, train, inplace=True)
-
-
-@_C._overridable
-def feature_alpha_dropout(input: Tensor, p: float, train: bool) -> Tensor:
-    """`F.feature_alpha_dropout`."""
-    return F.feature_alpha_dropout(input, p, train)
-
-
-def feature_alpha_dropout_(self: Tensor, p: float, train: bool) -> Tensor:
-    """`F.feature_alpha_dropout` in place."""
-    return F.feature_alpha_dropout(self, p, train, inplace=True)
-
-
-@_C._overridable
-def feature_dropout(input: Tensor, p: float, train: bool) -> Tensor:
-    """Dropout of whole channels, of an input of two or more dimensions."""
-    return _feature_dropout(input, p, train)
-
-
-def feature_dropout_(self: Tensor, p: float, train: bool) -> Tensor:
-    """`feature_dropout` in place."""
-    return _feature_dropout(self, p, train, True)
-
-
-def _feature_dropout(input: Tensor, p: float, train: bool, inplace: bool = False) -> Tensor:
-    from taeda.nn._functional.dropout import _composite
-
-    return _composite(True, False)(input, p, train, inplace)
 
 
 @_C._overridable

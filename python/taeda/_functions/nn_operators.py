@@ -19,6 +19,8 @@ from taeda._functions import private
 from taeda._ops import _first_that_takes
 
 _FUNCTIONS = {**_C._by_owner["nn.functional"], **_C._by_owner["_C._nn"]}
+for _name in ("glu", "max_unpool2d", "max_unpool3d"):  # whose operators take other arguments
+    del _FUNCTIONS[_name]
 _FUNCTIONS["log_sigmoid"] = _FUNCTIONS["logsigmoid"]
 # How operators begin that are elsewhere, and how gradients and parts of operators end.
 _ELSEWHERE = ("_foreach_", "_nested", "_sparse_", "fft_", "linalg_", "sparse_", "special_", "__")

@@ -21,7 +21,8 @@ def _of_method(name: str) -> Callable[..., Any]:
         return _of_tensor(name, input, *args, **kwargs)
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"`Tensor.{name}`."
+    _, _, text = (getattr(Tensor, name).__doc__ or "").partition("\n\n")  # behind its signature
+    function.__doc__ = f"`Tensor.{name}`: {text}" if text else f"`Tensor.{name}`."
     return _C._overridable(function)
 
 
@@ -29,7 +30,6 @@ detach_ = _of_method("detach_")
 fill_ = _of_method("fill_")
 zero_ = _of_method("zero_")
 index_put_ = _of_method("index_put_")
-resize_as_ = _of_method("resize_as_")
 get_device = _of_method("get_device")
 is_neg = _of_method("is_neg")
 is_signed = _of_method("is_signed")
@@ -159,101 +159,15 @@ def gradient(
     """
     require_tensors("gradient", input=input)
     require_int("gradient", "edge_order", edge_order)
-    if input.dtype == taeda.uint8:
-        raise RuntimeError("torch.gradient does not support uint8 input.")
-    if input.dtype == taeda.bool:
-        raise RuntimeError("gradient(): the `-` operator is not supported for two bool tensors")
-    if edge_order not in (1, 2):
-        raise RuntimeError("torch.gradient only supports edge_order=1 and edge_order=2.")
-    dims = _gradient_dims(input, spacing, dim)
-    steps = list(spacing) if isinstance(spacing, Sequence) else [spacing] * len(dims)
-    if len(steps) != len(dims):
-        raise RuntimeError(
-            f"torch.gradient expected spacing to be unspecified, a scalar, or a list of length "
-            f"equal to 'self.dim() = {input.dim()}', since dim argument was not given, but got a "
-            f"list of length {len(steps)}"
-        )
-    if not (input.is_floating_point() or input.is_complex()):
-        input = input.to(taeda.get_default_dtype())
-    return tuple(_along(input, d, h, edge_order) for d, h in zip(dims, steps, strict=True))
-
-
-def _gradient_dims(input: Tensor, spacing: Any, dim: Any) -> list[int]:
-    if dim is None:
-        one = isinstance(spacing, Sequence) and len(spacing) == 1 and input.dim() == 1
-        dims = [0] if one else list(range(input.dim()))
+    dims = [dim] if isinstance(dim, int) else dim
+    if isinstance(spacing, Sequence):
+        steps = list(spacing)
     else:
-        dims = [dim] if isinstance(dim, int) else list(dim)
-    for d in dims:
-        if not -input.dim() <= d < input.dim():
-            raise IndexError(
-                f"Dimension out of range (expected to be in range of [{-input.dim()}, "
-                f"{input.dim() - 1}], but got {d})"
-            )
-    dims = [d % input.dim() for d in dims]
-    if len(set(dims)) != len(dims):
-        raise RuntimeError("dim appears multiple times in the list of dims")
-    return dims
-
-
-def _along(y: Tensor, dim: int, step: Any, edge_order: int) -> Tensor:
-    """The derivative along one dimension: y' of the parabola through each point and its neighbours.
-
-    At equal distances a point's own value has no weight, so that one infinity spoils two results.
-    """
-    n = y.size(dim)
-    if n <= edge_order:
-        raise RuntimeError(
-            "torch.gradient expected each dimension size to be at least edge_order+1"
-        )
-    y = y.movedim(dim, -1)
-    if isinstance(step, Tensor):
-        if step.numel() != n:
-            raise RuntimeError(
-                f"torch.gradient expected each element of spacing to have the size of its "
-                f"dimension, {n}, but got {step.numel()}"
-            )
-        parts = _at_coordinates(y, step.diff(), edge_order)
-    else:
-        parts = _at_equal_distances(y, 1 if step is None else step, edge_order)
-    return taeda.cat([part.movedim(-1, dim) for part in parts], dim)  # row-major
-
-
-def _at_equal_distances(y: Tensor, h: Any, edge_order: int) -> list[Tensor]:
-    """The first, the inner and the last derivatives of points `h` apart."""
-    inner = (y[..., 2:] - y[..., :-2]) / (2 * h)
-    if edge_order == 1:
-        return [(y[..., 1:2] - y[..., :1]) / h, inner, (y[..., -1:] - y[..., -2:-1]) / h]
-    first = (-1.5 * y[..., :1] + 2 * y[..., 1:2] - 0.5 * y[..., 2:3]) / h
-    last = (0.5 * y[..., -3:-2] - 2 * y[..., -2:-1] + 1.5 * y[..., -1:]) / h
-    return [first, inner, last]
-
-
-def _at_coordinates(y: Tensor, h: Tensor, edge_order: int) -> list[Tensor]:
-    """The same of points whose distances are `h`, by the weights of three neighbours."""
-    left, right = h[:-1], h[1:]
-    whole = left + right
-    inner = (
-        -right / (left * whole) * y[..., :-2]
-        + (right - left) / (left * right) * y[..., 1:-1]
-        + left / (right * whole) * y[..., 2:]
+        count = input.dim() if dims is None else len(dims)
+        steps = [1 if spacing is None else spacing] * count
+    return tuple(
+        _C._by_owner["torch"]["_gradient"](input, spacing=steps, dim=dims, edge_order=edge_order)
     )
-    if edge_order == 1:
-        first = (y[..., 1:2] - y[..., :1]) / h[:1]
-        return [first, inner, (y[..., -1:] - y[..., -2:-1]) / h[-1:]]
-    a, b = h[0], h[1]
-    first = (
-        -(2 * a + b) / (a * (a + b)) * y[..., :1]
-        + (a + b) / (a * b) * y[..., 1:2]
-        - a / (b * (a + b)) * y[..., 2:3]
-    )
-    a, b = h[-2], h[-1]
-    last = (
-        b / (a * (a + b)) * y[..., -3:-2]
-        - (a + b) / (a * b) * y[..., -2:-1]
-        + (2 * b + a) / (b * (a + b)) * y[..., -1:]
-    )
-    return [first, inner, last]
 
 
 def _has_compatible_shallow_copy_type(input: Tensor, from_: Tensor) -> bool:

@@ -18,9 +18,7 @@ Level* level_among(const Stack& stack) {
   return found;
 }
 
-bool is_random(const Operator& op) {
-  return op.record() && op.record()->draws();
-}
+bool is_random(const Operator& op) { return op.record() && op.record()->draws(); }
 
 // What is written must have a batch of its own where anything that is read has one.
 void check_written(const Call& call) {

@@ -10,14 +10,13 @@ from typing import Any
 import taeda
 from taeda import Tensor
 
-from .raw import fallback, raw, raw_
+from .raw import raw, raw_
 
 __all__ = [
     "threshold",
     "threshold_",
     "relu",
     "relu_",
-    "glu",
     "hardtanh",
     "hardtanh_",
     "relu6",
@@ -258,28 +257,6 @@ def tanh(input: Tensor) -> Tensor:
     tensor([0.0000, 0.7616])
     """
     return input.tanh()
-
-
-@fallback
-def glu(input: Tensor, dim: int = -1) -> Tensor:
-    """The gated linear unit ``a * sigmoid(b)``, with a and b the halves of the input along
-    ``dim`` (Dauphin, Fan, Auli and Grangier 2017).
-
-    Args:
-        dim: the dimension that is halved; its size must be even.
-
-    Shape: ``(..., 2 n, ...)`` to ``(..., n, ...)``.
-
-    >>> torch.nn.functional.glu(torch.tensor([2., 4., 0., 0.]))
-    tensor([1., 2.])
-    """
-    if input.dim() == 0:
-        raise RuntimeError("glu does not support scalars because halving size must be even")
-    if input.size(dim) % 2 != 0:
-        raise RuntimeError(
-            f"Halving dimension must be even, but dimension {dim} is size {input.size(dim)}"
-        )
-    return raw("_glu")(input, dim)
 
 
 def rrelu(

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from typing import Any
 
-import taeda
 from taeda import Tensor
-from taeda._arguments import require_bool, require_tensors
 
-from .raw import has, raw, raw_
+from .raw import raw
 
 __all__ = [
     "dropout",
@@ -21,9 +18,6 @@ __all__ = [
     "feature_alpha_dropout",
 ]
 
-# The fixed point that SELU keeps: -scale * alpha.
-_ALPHA = 1.7580993408473766
-
 
 def _check_p(p: float) -> None:
     if p < 0.0 or p > 1.0:
@@ -32,42 +26,9 @@ def _check_p(p: float) -> None:
         raise error
 
 
-def _noise(input: Tensor, p: float, whole_features: bool) -> Tensor:
-    if whole_features:
-        if input.dim() < 2:
-            raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
-        shape = (*input.shape[:2], *(1 for _ in input.shape[2:]))
-        return input.new_empty(shape).bernoulli_(1 - p)
-    return taeda.empty_like(input).bernoulli_(1 - p)
-
-
-def _composite(whole_features: bool, alpha: bool) -> Any:
-    def apply(input: Tensor, p: float, train: bool, inplace: bool = False) -> Tensor:
-        if p == 0 or not train or input.numel() == 0:
-            return input
-        shift: Any = 0
-        if p == 1:
-            factor: Any = taeda.zeros((), dtype=input.dtype, device=input.device)
-        else:
-            noise = _noise(input, p, whole_features)
-            if alpha:
-                a = 1.0 / math.sqrt((_ALPHA * _ALPHA * p + 1) * (1 - p))
-                shift = (noise - 1).mul_(_ALPHA * a).add_(_ALPHA * a * p)
-                factor = noise.mul_(a)
-            else:
-                factor = noise.div_(1 - p)
-        if inplace:
-            input.mul_(factor)
-            return input.add_(shift) if alpha else input
-        return input * factor + shift if alpha else input * factor
-
-    return apply
-
-
-def _function(name: str, whole_features: bool, alpha: bool) -> Any:
-    if not has(name):
-        return _composite(whole_features, alpha)
-    function, function_ = raw(name), raw_(name)
+def _either(name: str) -> Any:
+    """An operator and its in-place form as one function."""
+    function, function_ = raw(name), raw(f"{name}_")
 
     def apply(input: Tensor, p: float, train: bool, inplace: bool = False) -> Tensor:
         return (function_ if inplace else function)(input, p, train)
@@ -75,15 +36,10 @@ def _function(name: str, whole_features: bool, alpha: bool) -> Any:
     return apply
 
 
-_dropout = _function("dropout", whole_features=False, alpha=False)
-_drop_features = _function("feature_dropout", whole_features=True, alpha=False)
-_alpha_dropout = _function("alpha_dropout", whole_features=False, alpha=True)
-_feature_alpha_dropout = _function("feature_alpha_dropout", whole_features=True, alpha=True)
-
-
-def _feature_dropout(input: Tensor, p: float, train: bool, inplace: bool) -> Tensor:
-    require_bool("feature_dropout", "train", train)
-    return _drop_features(input, p, train, inplace)
+_dropout = _either("dropout")
+_feature_dropout = _either("feature_dropout")
+_alpha_dropout = _either("alpha_dropout")
+_feature_alpha_dropout = _either("feature_alpha_dropout")
 
 
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
@@ -120,8 +76,6 @@ def alpha_dropout(
     tensor([1., 1.])
     """
     _check_p(p)
-    require_tensors("alpha_dropout", input=input)
-    require_bool("alpha_dropout", "train", training)
     return _alpha_dropout(input, p, training, inplace)
 
 
@@ -144,8 +98,6 @@ def feature_alpha_dropout(
     True
     """
     _check_p(p)
-    require_tensors("feature_alpha_dropout", input=input)
-    require_bool("feature_alpha_dropout", "train", training)
     return _feature_alpha_dropout(input, p, training, inplace)
 
 

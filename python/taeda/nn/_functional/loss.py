@@ -114,7 +114,6 @@ globals().update(_LOSSES)
 __all__ = [
     *_LOSSES,
     "ctc_loss",
-    "multilabel_margin_loss",
     "triplet_margin_with_distance_loss",
 ]
 
@@ -124,58 +123,6 @@ def _reduce(loss: Tensor, reduction: str) -> Tensor:
     if reduction == "none":
         return loss
     return loss.sum() if reduction == "sum" else loss.mean()
-
-
-def multilabel_margin_loss(
-    input: Tensor,
-    target: Tensor,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: str = "mean",
-) -> Tensor:
-    """``sum_ij max(0, 1 - (x[y_j] - x[i])) / c`` over targets j (up to the first -1), others i.
-
-    >>> scores = torch.tensor([[0.1, 0.2, 0.4, 0.8]])
-    >>> torch.nn.functional.multilabel_margin_loss(scores, torch.tensor([[3, 0, -1, 1]]))
-    tensor(0.8500)
-    """
-    if size_average is not None or reduce is not None:
-        reduction = legacy_get_string(size_average, reduce)
-    get_enum(reduction)
-    require_tensors("multilabel_margin_loss", input=input, target=target)
-    converted = input.is_cuda or taeda.is_autocast_enabled(input.device.type)
-    if input.dtype not in (taeda.float32, taeda.float64) and not converted:
-        raise NotImplementedError(
-            f'"multilabel_margin_loss_forward_out_frame" not implemented for {input.dtype}'
-        )
-    if input.dim() > 2 or 0 in input.shape[max(input.dim() - 1, 0) :]:
-        raise RuntimeError(
-            "Expected non-empty vector or matrix with optional 0-dim batch size, but got: "
-            f"{list(input.shape)}"
-        )
-    fits = input.shape == target.shape
-    if input.dim() < 2:  # a number is a vector of one
-        fits = target.dim() < 2 and input.numel() == target.numel()
-    if not fits:
-        raise RuntimeError(
-            f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}"
-        )
-    if target.dtype != taeda.int64 and not target.is_complex():
-        raise RuntimeError(
-            f"multilabel_margin_loss: expected target of scalar type Long but found {target.dtype}"
-        )
-    single = input.dim() < 2
-    x = input.reshape(1, -1) if single else input
-    y = target.reshape(1, -1) if single else target
-    valid = (y < 0).to(taeda.int64).cumsum(1) == 0  # targets end at the first -1
-    index = y.clamp(min=0)
-    found = "argument #2 'target' is out of range: {} is not one of {} classes"
-    _C._check_indices(index, x.size(1), f"multilabel_margin_loss(): {found}")
-    is_target = taeda.zeros_like(x).scatter_add_(1, index, valid.to(x.dtype)) > 0
-    gap = 1 - x.gather(1, index).unsqueeze(2) + x.unsqueeze(1)  # n, targets, classes
-    used = valid.unsqueeze(2) & ~is_target.unsqueeze(1)
-    loss = taeda.where(used, gap.relu(), taeda.zeros_like(gap)).sum((1, 2)) / x.size(1)
-    return _reduce(loss.squeeze(0) if single else loss, reduction)
 
 
 def triplet_margin_with_distance_loss(
@@ -223,55 +170,6 @@ def triplet_margin_with_distance_loss(
     return _reduce((margin + to_positive - to_negative).clamp(min=0), reduction)
 
 
-_IMPOSSIBLE = -1e30  # the logarithm of no probability at all, of which differences are finite
-
-
-def _label_rows(targets: Tensor, lengths: Tensor) -> Tensor:
-    """Labels as one row a sequence, padded with 0; from rows or from one concatenation."""
-    if targets.dim() == 2:
-        return targets
-    counts = lengths.tolist()
-    total = sum(counts)
-    if len(targets) != total:
-        raise RuntimeError(
-            f"ctc_loss: expected targets to have size {total} at dimension 0, the sum of "
-            f"target_lengths, but got size {len(targets)}"
-        )
-    rows = taeda.zeros(len(lengths), max(1, int(lengths.max())), dtype=targets.dtype)
-    start = 0
-    for row, length in zip(rows, counts):
-        row[:length] = targets[start : start + length]
-        start += length
-    return rows
-
-
-def _check_ctc(
-    log_probs: Tensor, inputs: Tensor, labels: Tensor, lengths: Tensor, blank: int
-) -> None:
-    frames, batch, classes = log_probs.shape
-    if not 0 <= blank < classes:
-        raise RuntimeError("blank must be in label range")
-    if len(inputs) != batch or len(lengths) != batch:
-        raise RuntimeError(
-            f"input_lengths and target_lengths must be of size {batch}, the batch's, got "
-            f"{len(inputs)} and {len(lengths)}"
-        )
-    from taeda._functorch._levels import is_batchedtensor
-
-    if is_batchedtensor(inputs) or is_batchedtensor(lengths):
-        return  # of vmap's samples: how long each is must not decide what runs
-    if int(inputs.max()) > frames or int(inputs.min()) < 0:
-        raise RuntimeError(
-            f"Expected input_lengths to have value at most {frames}, but got value "
-            f"{int(inputs.max())}"
-        )
-    if int(lengths.max()) > labels.shape[1] or int(lengths.min()) < 0:
-        raise RuntimeError(
-            f"Expected tensor to have size at least {int(lengths.max())} at dimension 1, but got "
-            f"size {tuple(labels.shape)} for targets"
-        )
-
-
 def _require_lengths(name: str, lengths: Any) -> None:
     """TypeError for a list with elements that are no integers of 64 bits."""
     for length in lengths if isinstance(lengths, (list, tuple)) else ():
@@ -280,71 +178,6 @@ def _require_lengths(name: str, lengths: Any) -> None:
             raise TypeError(
                 f"ctc_loss(): argument '{name}' must be a tuple of ints, but got {length!r} in it"
             )
-
-
-def _ctc_of_each(
-    log_probs: Tensor, labels: Tensor, inputs: Tensor, lengths: Tensor, blank: int
-) -> Tensor:
-    """-log of the probability of all alignments, by the forward recursion over frames."""
-    frames, batch, classes = log_probs.shape
-    # labels with blanks between and around them
-    extended = log_probs.new_full((batch, 2 * labels.shape[1] + 1), blank, dtype=taeda.int64)
-    extended[:, 1::2] = labels
-    found = "ctc_loss(): target {} is out of range: there are {} classes"
-    _C._check_indices(extended, classes, found)
-    # a label may follow another one without the blank between them
-    may_skip = (extended[:, 2:] != blank) & (extended[:, 2:] != extended[:, :-2])
-    none = log_probs.new_full((batch, 1), _IMPOSSIBLE)
-    reached = none.expand(batch, extended.shape[1])
-    reached = taeda.cat([none + (0 - _IMPOSSIBLE), reached[:, 1:]], 1)
-    for frame in range(frames):
-        said = log_probs[frame].gather(1, extended).clamp_min(_IMPOSSIBLE)
-        if frame == 0:
-            start = taeda.arange(extended.shape[1], device=log_probs.device) < 2
-            ways = taeda.where(start, 0.0, _IMPOSSIBLE).to(log_probs.dtype).expand_as(said)
-        else:
-            one = taeda.cat([none, reached[:, :-1]], 1)
-            two = taeda.where(may_skip, reached[:, :-2], _IMPOSSIBLE)
-            two = taeda.cat([none, none, two], 1)[:, : extended.shape[1]]
-            ways = taeda.stack([reached, one, two]).logsumexp(0)
-        reached = taeda.where(
-            (frame < inputs).unsqueeze(1), (ways + said).clamp_min(_IMPOSSIBLE), reached
-        )
-    last = reached.gather(1, (2 * lengths).unsqueeze(1)).squeeze(1)
-    before = reached.gather(1, (2 * lengths - 1).clamp_min(0).unsqueeze(1)).squeeze(1)
-    return -taeda.where(lengths > 0, taeda.logaddexp(last, before), last)
-
-
-def _ctc_losses(
-    log_probs: Tensor,
-    targets: Tensor,
-    input_lengths: Any,
-    target_lengths: Any,
-    blank: int,
-    zero_infinity: bool,
-) -> tuple[Tensor, tuple[Tensor, Tensor, Tensor]]:
-    """The loss of each sequence; and its labels as rows, its number of frames and of labels."""
-    if log_probs.dtype not in (taeda.float32, taeda.float64):
-        raise NotImplementedError(f'"ctc_loss" not implemented for {log_probs.dtype}')
-    if log_probs.dim() != 3:
-        raise RuntimeError(
-            f"ctc_loss: log_probs must have 2 or 3 dimensions, got {log_probs.dim()}"
-        )
-    for name, given in (("input_lengths", input_lengths), ("target_lengths", target_lengths)):
-        _require_lengths(name, given)
-    inputs = taeda.as_tensor(input_lengths, device=log_probs.device).reshape(-1).long()
-    lengths = taeda.as_tensor(target_lengths, device=log_probs.device).reshape(-1).long()
-    labels = _label_rows(targets, lengths).long()
-    _check_ctc(log_probs, inputs, labels, lengths, blank)
-    losses = _ctc_of_each(log_probs, labels, inputs, lengths, blank)
-    # a term of value 0 whose gradient is the softmax's part in that of the scores
-    frames = taeda.arange(len(log_probs), device=log_probs.device)
-    used = (frames.unsqueeze(1) < inputs).to(log_probs.dtype)
-    norms = (log_probs.logsumexp(-1) * used).sum(0)
-    losses = losses + (norms - norms.detach())
-    impossible = losses.detach() > -_IMPOSSIBLE / 2
-    losses = taeda.where(impossible, 0.0 if zero_infinity else float("inf"), losses)
-    return losses, (labels, inputs, lengths)
 
 
 def ctc_loss(
@@ -367,24 +200,12 @@ def ctc_loss(
     >>> torch.nn.functional.ctc_loss(log_probs, torch.tensor([[1, 2]]), [4], [2])
     tensor(0.8432)
     """
-    get_enum(reduction)
     require_tensors("ctc_loss", log_probs=log_probs, targets=targets)
     require_bool("ctc_loss", "zero_infinity", zero_infinity)
-    if log_probs.dim() == 0 or targets.dim() == 0:
-        kind = RuntimeError if log_probs.dim() else IndexError
-        raise kind(
-            f"ctc_loss: expected log_probs of 2 or 3 dimensions and targets of 1 or 2, got "
-            f"{log_probs.dim()} and {targets.dim()}"
-        )
-    single = log_probs.dim() == 2
-    if single:
-        log_probs = log_probs.unsqueeze(1)
-        targets = targets.unsqueeze(0) if targets.dim() == 1 else targets
-    losses, (_, _, lengths) = _ctc_losses(
-        log_probs, targets, input_lengths, target_lengths, blank, zero_infinity
+    for name, given in (("input_lengths", input_lengths), ("target_lengths", target_lengths)):
+        _require_lengths(name, given)
+    lengths = (
+        taeda.as_tensor(given, device=log_probs.device) for given in (input_lengths, target_lengths)
     )
-    if reduction == "mean":
-        return (losses / lengths.clamp_min(1).to(losses.dtype)).mean()
-    if reduction == "sum":
-        return losses.sum()
-    return losses.squeeze(0) if single else losses
+    word = ("none", "mean", "sum")[get_enum(reduction)]
+    return raw("_ctc_loss_by_lengths")(log_probs, targets, *lengths, blank, word, zero_infinity)

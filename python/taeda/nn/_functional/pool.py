@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from math import inf, prod
+from math import inf
 from typing import TYPE_CHECKING, Any, cast
 
 import taeda
@@ -12,10 +11,10 @@ from taeda._arguments import require_tensors
 from taeda.nn._ntuple import list_with_default as _list_with_default
 from taeda.nn._ntuple import ntuple as _ntuple
 
-from .raw import fallback, raw
+from .raw import raw
 
 __all__ = [
-    *(f"{kind}{n}d" for kind in ("max_pool", "lp_pool", "max_unpool") for n in (1, 2, 3)),
+    *(f"{kind}{n}d" for kind in ("max_pool", "lp_pool") for n in (1, 2, 3)),
     *(f"max_pool{n}d_with_indices" for n in (1, 2, 3)),
     *(f"adaptive_{kind}_pool{n}d" for kind in ("avg", "max") for n in (1, 2, 3)),
     *(f"adaptive_max_pool{n}d_with_indices" for n in (1, 2, 3)),
@@ -85,17 +84,6 @@ if TYPE_CHECKING:
             return_indices: bool = False,
             _random_samples: Tensor | None = None,
         ) -> Any: ...
-
-    class _MaxUnpool(Protocol):
-        def __call__(
-            self,
-            input: Tensor,
-            indices: Tensor,
-            kernel_size: int | Sequence[int],
-            stride: int | Sequence[int] | None = None,
-            padding: int | Sequence[int] = 0,
-            output_size: int | Sequence[int | None] | None = None,
-        ) -> Tensor: ...
 
 
 _SHAPES = {1: "w", 2: "h, w", 3: "d, h, w"}
@@ -167,19 +155,6 @@ _WITH_INDICES = """`{name}` that always gives where each maximum was found, too:
 >>> x = torch.arange(4.).view(1, {view})
 >>> [t.flatten() for t in torch.nn.functional.{name}_with_indices(x, {window})]
 {result}
-"""
-_UNPOOL = """Puts the values of ``max_pool{n}d`` back where they were; zeros elsewhere.
-
-Args:
-    input: what ``max_pool{n}d`` has given, and
-    indices: where it found it.
-    kernel_size, stride, padding: of the pooling.
-    output_size: the size of the pooled tensor, where several have the same result.
-
->>> x = torch.arange(4.).view(1, {view})
->>> maxima, indices = torch.nn.functional.max_pool{n}d(x, {window}, return_indices=True)
->>> torch.nn.functional.max_unpool{n}d(maxima, indices, {window}).flatten()
-tensor([0., 1., 0., 3.])
 """
 _FRACTIONAL = """Max pooling with window positions drawn at random [Graham 2014].
 
@@ -329,7 +304,6 @@ def _lp_pool(
     return (total * count).pow(1.0 / norm_type)
 
 
-@fallback
 def lp_pool1d(
     input: Tensor,
     norm_type: float,
@@ -340,7 +314,6 @@ def lp_pool1d(
     return _lp_pool(input, norm_type, _ntuple(1)(kernel_size), stride, ceil_mode)
 
 
-@fallback
 def lp_pool2d(
     input: Tensor,
     norm_type: float,
@@ -351,7 +324,6 @@ def lp_pool2d(
     return _lp_pool(input, norm_type, _ntuple(2)(kernel_size), stride, ceil_mode)
 
 
-@fallback
 def lp_pool3d(
     input: Tensor,
     norm_type: float,
@@ -367,98 +339,6 @@ for _n, _f in enumerate((lp_pool1d, lp_pool2d, lp_pool3d), 1):
     _f.__doc__ = _LP.format(
         n=_n, shape=_SHAPES[_n], view=f"1, {_ones}2", window="2" if _n == 1 else f"({_ones}2)"
     )
-
-
-def _unpool_size(
-    input: Tensor, kernel: tuple, stride: tuple, padding: tuple, output_size: Any
-) -> list[int]:
-    n = len(kernel)
-    spatial = input.size()[-n:]
-    default = [(spatial[d] - 1) * stride[d] + kernel[d] - 2 * padding[d] for d in range(n)]
-    if output_size is None:
-        return default
-    output_size = list(output_size)
-    if len(output_size) == n + 2:
-        output_size = output_size[2:]
-    if len(output_size) != n:
-        raise ValueError(
-            "output_size should be a sequence containing "
-            f"{n} or {n + 2} elements, but it has a length of '{len(output_size)}'"
-        )
-    for d in range(n):
-        low, high = default[d] - stride[d], default[d] + stride[d]
-        if not low < output_size[d] < high:
-            raise ValueError(
-                f"invalid output_size '{output_size}' (dim {d} must be between {low} and {high})"
-            )
-    return output_size
-
-
-def _raise_invalid_index(error: RuntimeError, sizes: list[int]) -> None:
-    """RuntimeError that names the index, where that is what scatter has refused."""
-    found = re.match(r"index (-?\d+) is out of bounds for dimension", str(error))
-    if found is None:
-        return
-    shown = "x".join(map(str, sizes if len(sizes) > 1 else (*sizes, 1)))
-    told = RuntimeError(
-        f"Found an invalid max index: {found[1]} (output volumes are of size {shown})"
-    )
-    told.add_note(f"Fix: indices run from 0 to {prod(sizes) - 1}")
-    raise told from error
-
-
-def _max_unpool(n: int) -> _MaxUnpool:
-    name = f"max_unpool{n}d"
-    invalid = f"{name}(): Found an invalid max index: {{}} (output volumes have {{}} elements)"
-
-    def unpool(
-        input: Tensor,
-        indices: Tensor,
-        kernel_size: Any,
-        stride: Any = None,
-        padding: Any = 0,
-        output_size: Any = None,
-    ) -> Tensor:
-        require_tensors(name, input=input, indices=indices)
-        if not input.is_floating_point():
-            raise NotImplementedError(f'"{name}" not implemented for {input.dtype}')
-        kernel = _ntuple(n)(kernel_size)
-        steps = kernel if stride is None else _ntuple(n)(stride)
-        sizes = _unpool_size(input, kernel, steps, _ntuple(n)(padding), output_size)
-        for step in steps if n == 3 else ():  # PyTorch's C++ looks at the strides of volumes only
-            if not isinstance(step, int) or abs(step) >= 1 << 63:
-                raise TypeError(f"{name}(): argument 'stride' must be tuple of ints, not {step}")
-        if input.shape != indices.shape:
-            raise RuntimeError(
-                f"{name}: Expected shape of indices to be same as that of the input tensor "
-                f"({list(input.shape)}) but got indices tensor with shape: {list(indices.shape)}"
-            )
-        if indices.dtype != taeda.int64:
-            raise RuntimeError(f"{name}: elements in indices should be type int64")
-        leading = input.shape[: input.dim() - n]
-        flat = input.new_zeros((*leading, prod(sizes)))
-        index = indices.reshape((*leading, -1))
-        taeda._C._check_indices(index, prod(sizes), invalid)
-        try:
-            filled = flat.scatter(-1, index, input.reshape((*leading, -1)))
-        except RuntimeError as error:
-            _raise_invalid_index(error, sizes)
-            raise
-        out = filled.view((*leading, *sizes))
-        if n == 2 and input.dim() == 4 and not input.is_contiguous():
-            if input.is_contiguous(memory_format=taeda.channels_last):
-                return out.contiguous(memory_format=taeda.channels_last)
-        return out
-
-    unpool.__name__ = name
-    window = "2" if n == 1 else f"({'1, ' * (n - 1)}2)"
-    unpool.__doc__ = _UNPOOL.format(n=n, view=", ".join("1" * n) + ", 4", window=window)
-    return unpool
-
-
-max_unpool1d = _max_unpool(1)
-max_unpool2d = _max_unpool(2)
-max_unpool3d = _max_unpool(3)
 
 
 def _fractional_max_pool(n: int) -> tuple[_FractionalMaxPool, _FractionalMaxPool]:

@@ -41,9 +41,3 @@ def raw_(name: str) -> Callable[..., Tensor]:
 
     inplace.__name__ = name + "_"
     return inplace
-
-
-def fallback(definition: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorator: the table's operator of the same name and signature, or else this definition."""
-    name = definition.__name__
-    return raw(name) if has(name) else definition

@@ -202,7 +202,7 @@ class MaxUnpool1d(_MaxUnpoolNd):
     _ntuple = staticmethod(_single)
 
     def forward(
-        self, input: Tensor, indices: Tensor, output_size: int | Sequence[int | None] | None = None
+        self, input: Tensor, indices: Tensor, output_size: Sequence[int] | None = None
     ) -> Tensor:
         return F.max_unpool1d(
             input, indices, self.kernel_size, self.stride, self.padding, output_size
@@ -233,7 +233,7 @@ class MaxUnpool2d(_MaxUnpoolNd):
     _ntuple = staticmethod(_pair)
 
     def forward(
-        self, input: Tensor, indices: Tensor, output_size: int | Sequence[int | None] | None = None
+        self, input: Tensor, indices: Tensor, output_size: Sequence[int] | None = None
     ) -> Tensor:
         return F.max_unpool2d(
             input, indices, self.kernel_size, self.stride, self.padding, output_size
@@ -263,7 +263,7 @@ class MaxUnpool3d(_MaxUnpoolNd):
     _ntuple = staticmethod(_triple)
 
     def forward(
-        self, input: Tensor, indices: Tensor, output_size: int | Sequence[int | None] | None = None
+        self, input: Tensor, indices: Tensor, output_size: Sequence[int] | None = None
     ) -> Tensor:
         return F.max_unpool3d(
             input, indices, self.kernel_size, self.stride, self.padding, output_size
