@@ -89,7 +89,7 @@ unary(
     of=lambda torch: torch.rand(MEGA >> 4, dtype=torch.float64) * 5 + 0.5,
 )
 unary(
-    f"polygamma(1) of {MEGA >> 2}",
+    f"special.polygamma(1) of {MEGA >> 2}",
     None,
     lambda torch, x: torch.polygamma(1, x),
     of=lambda torch: torch.rand(MEGA >> 2) * 5 + 0.5,
