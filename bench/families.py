@@ -14,7 +14,7 @@ FAMILIES = {
     "masked reductions": r"^masked\.",
     "lists of tensors": r"^_foreach",
     "statistics, histograms": r"^(cov|corrcoef|gradient|renorm|histogram|logcumsum|nan|quantile"
-    r"|[cp]dist|hash)",
+    r"|[cp]dist|hash|trapezoid)",
     "matrix products in bf16": r"in bf16,",
     "matrix products, Linear": r"^(x @ |bmm|linear|vdot)",
     "attention": r"^(causal )?attention",
@@ -31,7 +31,7 @@ FAMILIES = {
     "transposed and strided operands": r"contiguous|::2|\.t\(\)|flip",
     "elements: add, broadcasting": r"^(x \+|x\.add|add\()",
     "joining and repeating": r"^(cat|stack|repeat|roll|tril)",
-    "sums, means, norms": r"^(sum|mean|var|norm|cumsum|count_nonzero|any)",
+    "sums, means, norms": r"^(sum|complex sum|mean|var|norm|cumsum|count_nonzero|any)",
     "max, argmax": r"^(max|argmax)",
     "sorting and selecting": r"sort|topk|median|kthvalue|unique",
     "searching and counting": r"search|bincount|isin|histc|nonzero|where\(",

@@ -50,6 +50,7 @@ META_NAMED = {
 # the host, so the operators say `host: true`; or they ask about layouts and types only.
 HOST = {
     "TrueElements",  # nonzero, masks
+    "add_steps",  # factories fill on the host
     "bincount",
     "bits_in_use",
     "count_up",  # factories fill on the host

@@ -24,6 +24,8 @@ binary(
 for wide, narrow in (
     ("float", "float8_e4m3fn"),
     ("float", "float8_e5m2"),
+    ("float", "float8_e4m3fnuz"),
+    ("float", "float8_e8m0fnu"),
     ("float", "uint16"),
     ("uint16", "float"),
     ("uint32", "uint8"),

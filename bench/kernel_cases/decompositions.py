@@ -36,8 +36,10 @@ DECOMPOSITIONS: dict[str, Callable[[Any, Any], Any]] = {
     "svd": lambda torch, a: torch.linalg.svd(a, False),
     "eigvals": lambda torch, a: torch.linalg.eigvals(a),
     "svdvals": lambda torch, a: torch.linalg.svdvals(a),
+    "eigvalsh": lambda torch, a: torch.linalg.eigvalsh(a),
 }
-SLOW = ("eigh", "svd", "eigvals", "svdvals")  # which take ten times as long as the others
+# which take ten times as long as the others
+SLOW = ("eigh", "svd", "eigvals", "svdvals", "eigvalsh")
 for name in DECOMPOSITIONS:
     decomposition(name, 256 if name in SLOW else 512)
     decomposition(name, 64)
@@ -46,6 +48,23 @@ for name in ("inv", "det", "cholesky", "lu_factor", "qr"):
     decomposition(name, 4, 4096)
     decomposition(name, 4)
 decomposition("eigh", 32, 16, "float64")
+decomposition("eigvalsh", 48, 8, "float64")
+decomposition("svdvals", 4, 1024)
 for name in ("inv", "cholesky", "qr", "lstsq", "eigh", "matrix_exp"):
     decomposition(name, 256, dtype="float64")
     decomposition(name, 64, dtype="complex64")
+
+
+def solved(n: int, batch: int = 0) -> None:
+    """linalg.lu_solve of factored matrices, for four columns."""
+
+    def make(torch: Any) -> Run:
+        a = torch.randn(*([batch] if batch else []), n, n)
+        factors, b = torch.linalg.lu_factor(a @ a.mH / n + torch.eye(n)), a[..., :4]
+        return lambda: torch.linalg.lu_solve(*factors, b)
+
+    kernel(f"linalg.lu_solve of {f'{batch} x ' if batch else ''}{n} x {n}")(make)
+
+
+solved(512)
+solved(16, 64)

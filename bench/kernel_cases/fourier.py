@@ -18,6 +18,8 @@ def transform(name: str, sizes: tuple[int, ...], dtype: str = "complex64", **opt
     title = f"fft.{name} of {' x '.join(str(n) for n in sizes)}"
     if dtype in ("float64", "complex128"):
         title += " doubles"
+    elif dtype == "float32" and name == "fft":
+        title += " real numbers"
     kernel(title + "".join(f", {name}={value}" for name, value in options.items()))(make)
 
 
@@ -35,6 +37,9 @@ transform("irfft", (256, 513))
 transform("fft", (4096, 16))
 transform("fft", (4096, 16), "complex128")
 transform("fft", (4096, 64))
+transform("fft", (4096, 64), "complex128")
+transform("fft", (16, 4096), "complex128", dim=0)
+transform("fft", (256, 1024), "float32")
 transform("rfft", (4096, 32), "float32")
 transform("hfft", (256, 513))
 transform("ifft", (64, 4096))

@@ -88,3 +88,9 @@ unary(
     lambda torch, x: torch.igammac(x, x),
     of=lambda torch: torch.rand(MEGA >> 4, dtype=torch.float64) * 5 + 0.5,
 )
+unary(
+    f"special.polygamma(1) of {MEGA >> 2}",
+    None,
+    lambda torch, x: torch.polygamma(1, x),
+    of=lambda torch: torch.rand(MEGA >> 2) * 5 + 0.5,
+)

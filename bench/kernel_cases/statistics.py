@@ -41,3 +41,7 @@ of_normal_numbers(
     ("nansum", lambda torch, x: torch.nansum(x, 1), (1024, 1024)),
     ("nanmedian", lambda torch, x: torch.nanmedian(x, 1), (256, 1024)),
 )
+of_normal_numbers(
+    ("trapezoid", lambda torch, x: torch.trapezoid(x), (1024, 1024)),
+    ("complex sum", lambda torch, x: torch.view_as_complex(x).sum(), (MEGA, 2)),
+)

@@ -1,12 +1,9 @@
 #include "core/mersenne.h"
 
+#include "base/targets.h"
 #include "taeda/generator.h"
 #include "taeda/tensor.h"
 
-// The instruction sets of kernels/cpu/simd/simd.h.
-#ifndef HWY_DISABLED_TARGETS
-#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL)
-#endif
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "core/mersenne.cc"
 #include "hwy/foreach_target.h"
@@ -49,9 +46,8 @@ void twist_words(uint32_t* words, int64_t blocks) {
 void temper_words(const uint32_t* in, uint32_t* out, int64_t n) {
   const Words d;
   const auto step = static_cast<int64_t>(hn::Lanes(d));
-  constexpr bool kEmulated = HWY_TARGET == HWY_EMU128 || HWY_TARGET == HWY_SCALAR;
   int64_t i = 0;
-  for (; !kEmulated && i + step <= n; i += step)
+  for (; !TD_EMULATED && i + step <= n; i += step)
     hn::StoreU(temper(hn::LoadU(d, in + i)), d, out + i);
   for (; i < n; i++) out[i] = Mt19937::temper(in[i]);
 }

@@ -11,6 +11,7 @@
 #include "device/has_kernels.h"
 #include "kernels/copy.h"
 #include "kernels/cpu/index/gather.h"
+#include "kernels/cpu/pointwise/add_steps.h"
 #include "kernels/cuda/sequence.h"
 #include "kernels/sequences.h"
 #include "op/_cast.h"
@@ -324,24 +325,75 @@ Tensor triu_indices(int64_t row, int64_t col, int64_t offset, const TensorOption
 
 namespace {
 
-// The cosines of a window one after the other: what many are made of is computed once.
+// The cosines of a window, so many from a multiple of kStep on at once: what many are made of is
+// computed once.
 class CosineTable {
  public:
+  static constexpr int64_t kStep = sequences::Cosines::kStep;
+
   explicit CosineTable(const sequences::Cosines& all) : all_(all) {
     for (int64_t k = 0; k < kStep && !all.is_computed; k++) near_[k] = all.point(k);
   }
-  double operator()(int64_t k) {
-    if (all_.is_computed) return all_.computed(k);
-    if (k % kStep == 0) start_ = all_.point(k);
-    return all_.combined(start_, near_[k % kStep]);
+  void read(int64_t first, int64_t n, double* to) const {
+    if (all_.is_computed) {
+      for (int64_t k = 0; k < n; k++) to[k] = all_.computed(first + k);
+      return;
+    }
+    const sequences::Cosines::Point start = all_.point(first);
+    for (int64_t k = 0; k < n; k++) to[k] = all_.combined(start, near_[k]);
   }
 
  private:
-  static constexpr int64_t kStep = sequences::Cosines::kStep;
-
   const sequences::Cosines& all_;
-  sequences::Cosines::Point near_[kStep], start_{1, 0};
+  sequences::Cosines::Point near_[kStep];
 };
+
+// f(T()) with the type of `dtype`, or with double where values are converted afterwards.
+template <class F>
+Tensor written_as_floats(int64_t n, DType dtype, Device device, const F& f) {
+  const DType made = dtype == DType::kFloat32 ? dtype : DType::kFloat64;
+  const Tensor out = written_on_host({n}, made, device, [&](const Tensor& t) {
+    with_dtype<WideFloating>(made, [&]<class T>(T) { f(t.data<T>()); });
+  });
+  return op::to_dtype(out, dtype, false, std::nullopt);
+}
+
+// A window's n values at index[k] / last. The kind is a constant, so that the loop has vectors.
+template <sequences::Window::Kind kKind, class T>
+[[gnu::optimize("O3")]] void write_values(T* to, int64_t n, sequences::Window window, double last,
+                                          const double* index, const double* cosine) {
+  window.kind = kKind;
+#pragma GCC ivdep
+  for (int64_t k = 0; k < n; k++) to[k] = static_cast<T>(window(index[k] / last, cosine[k]));
+}
+
+template <sequences::Window::Kind kKind, class T>
+void write_window(T* to, const sequences::Windowed& at) {
+  constexpr int64_t kStep = CosineTable::kStep;
+  const CosineTable cosines(at.cosines);
+  double index[kStep] = {}, cosine[kStep] = {};
+  for (int64_t first = 0; first < at.length; first += kStep) {
+    const int64_t n = std::min(kStep, at.length - first);
+    if (at.window.has_cosine()) cosines.read(first, n, cosine);
+    cpu::add_steps(index, n, 0, 1, first, 1, false);
+    write_values<kKind>(to + first, n, at.window, at.last, index, cosine);
+  }
+  if (at.length == 1) to[0] = 1;
+}
+template <class T>
+void write_window(T* to, const sequences::Windowed& at) {
+  using enum sequences::Window::Kind;
+  switch (at.window.kind) {
+    case kHamming:
+      return write_window<kHamming>(to, at);
+    case kBlackman:
+      return write_window<kBlackman>(to, at);
+    case kBartlett:
+      return write_window<kBartlett>(to, at);
+    case kKaiser:
+      return write_window<kKaiser>(to, at);
+  }
+}
 
 Tensor window(std::string_view name, int64_t length, bool periodic, const TensorOptions& options,
               const sequences::Window& what) {
@@ -357,12 +409,8 @@ Tensor window(std::string_view name, int64_t length, bool periodic, const Tensor
     cuda::fill_sequence(view_of(out), at);
     return finished(out, options);
   }
-  const Tensor wide = written_on_host({length}, DType::kFloat64, device, [&](const Tensor& t) {
-    auto* data = t.data<double>();
-    CosineTable cosines(at.cosines);
-    for (int64_t k = 0; k < length; k++) data[k] = at.at(k, what.has_cosine() ? cosines(k) : 0);
-  });
-  return finished(op::to_dtype(wide, dtype, false, std::nullopt), options);
+  const auto write = [&](auto* to) { write_window(to, at); };
+  return finished(written_as_floats(length, dtype, device, write), options);
 }
 
 using sequences::Window;
@@ -431,6 +479,14 @@ sequences::ComplexSpaced complex_spaced(const Scalar& start, const Scalar& end, 
           base.has_value()};
 }
 
+// Each half from its end.
+template <class T>
+void write_spaced(T* to, const sequences::Spaced& at) {
+  const int64_t half = at.n == 1 ? 1 : at.n / 2;
+  cpu::add_steps(to, half, at.first, at.step, 0, 1, at.is_fused);
+  cpu::add_steps(to + half, at.n - half, at.last, -at.step, at.n - 1 - half, -1, at.is_fused);
+}
+
 // at(i): by a kernel, or computed in double or complex<double> and converted.
 template <class F>
 Tensor filled_with(const F& at, int64_t n, DType dtype, const TensorOptions& options) {
@@ -441,6 +497,10 @@ Tensor filled_with(const F& at, int64_t n, DType dtype, const TensorOptions& opt
     const Tensor out = empty_tensor({n}, dtype, device);
     cuda::fill_sequence(view_of(out), at);
     return finished(out, options);
+  }
+  if constexpr (std::is_same_v<F, sequences::Spaced>) {
+    const auto write = [&](auto* to) { write_spaced(to, at); };
+    return finished(written_as_floats(n, dtype, device, write), options);
   }
   const Tensor wide = written_on_host({n}, kCompute, device, [&](const Tensor& t) {
     T* const to = t.data<T>();

@@ -55,6 +55,44 @@ def test_a_number_beyond_the_type_does_not_change_its_neighbours(source, target)
         np.testing.assert_array_equal(y, expected)
 
 
+FLOAT8 = ["e4m3fn", "e5m2", "e4m3fnuz", "e5m2fnuz", "e8m0fnu"]
+
+
+@pytest.mark.parametrize("form", FLOAT8)
+@pytest.mark.parametrize("source", ["float32", "float64", "bfloat16"])
+def test_float8_of_many_numbers_is_pytorchs(form, source):
+    torch = pytest.importorskip("torch")
+    code = torch.arange(256, dtype=torch.uint8).view(getattr(torch, f"float8_{form}"))
+    exact = code.float().numpy()
+    exact = exact[np.isfinite(exact)]
+    between = (np.sort(exact)[1:] + np.sort(exact)[:-1]) / 2  # ties, and what is next to them
+    with np.errstate(over="ignore"):
+        special = np.float32([0, -0.0, np.nan, np.inf, -np.inf, 1e38, -1e38, 1e-45, 1e-39, 2**-127])
+        near = [np.nextafter(between, s * np.float32(np.inf)) for s in (-1, 1)]
+    x = np.concatenate([exact, -exact, between, *near, special, -special]).astype("float32")
+    given = [f.from_numpy(x).to(getattr(f, source)) for f in (taeda, torch)]
+    ours, theirs = (
+        y.to(getattr(f, f"float8_{form}")).view(f.uint8).numpy()
+        for y, f in zip(given, (taeda, torch), strict=True)
+    )
+    np.testing.assert_array_equal(ours[~np.isnan(x)], theirs[~np.isnan(x)])
+    back = given[0].to(getattr(taeda, f"float8_{form}")).float().numpy()
+    assert np.isnan(back[np.isnan(x)]).all()  # with either sign
+    one = [given[0][i : i + 1].to(getattr(taeda, f"float8_{form}")) for i in range(0, len(x), 7)]
+    assert [int(y.view(taeda.uint8)) for y in one] == ours[::7].tolist()  # not by vectors
+
+
+@pytest.mark.parametrize("source", ["float32", "float64", "int8"])
+def test_truth_and_doubles_of_many_numbers(source):
+    x = np.resize(np.array([0, 1, -1, 5, 0, -128, 127, 0, 0]), 101).astype(source)
+    if source != "int8":
+        x[:6] = [np.nan, -0.0, np.inf, 1e-40 if source == "float32" else 1e-310, 0.0, -0.25]
+    for n in (1, 7, 101):
+        ours = taeda.from_numpy(x[:n].copy())
+        np.testing.assert_array_equal(ours.bool().numpy(), x[:n].astype(bool))
+        np.testing.assert_array_equal(ours.double().numpy(), x[:n].astype("float64"))
+
+
 def test_uint8_keeps_the_lowest_bits_of_what_does_not_fit():
     x = taeda.tensor([256.0, 257.0, -1.0, -256.5, 65535.9] * 60)
     expected = np.array([0, 1, 255, 0, 255] * 60, dtype="uint8")

@@ -29,7 +29,8 @@ def assert_near(result, expected):
 @pytest.mark.parametrize("n", LENGTHS)
 def test_lines_of_any_length(n, precision, count):
     real, complex_ = lines(count, n, precision)
-    for name, x in [("fft", complex_), ("ifft", complex_), ("rfft", real), ("ihfft", real)]:
+    calls = [("fft", complex_), ("ifft", complex_), ("rfft", real), ("ihfft", real), ("fft", real)]
+    for name, x in calls:
         expected = getattr(np.fft, name)(x.astype(np.result_type(x, np.float64)))
         assert_near(getattr(taeda.fft, name)(taeda.from_numpy(x)).resolve_conj().numpy(), expected)
     for m in {2 * n - 1, max(1, 2 * n - 2)}:
@@ -166,3 +167,31 @@ def test_none_is_not_an_empty_list():
     x = taeda.arange(6.0).reshape(2, 3)
     assert taeda.fft.fftn(x, dim=None).real[0, 0] == 15
     assert taeda.equal(taeda.fft.fftn(x, dim=()).real, x)
+
+
+@pytest.mark.parametrize("n", [4, 8, 12, 15, 16, 60, 64, 256])
+@pytest.mark.parametrize("precision", [np.float32, np.float64])
+def test_more_lines_than_a_cache_holds(n, precision):
+    """Memory is asked for ahead; the last lines are fewer than a group."""
+    real, complex_ = lines((1 << 16) // n + 3, n, precision)
+    for name, x in [("fft", complex_), ("ifft", complex_), ("rfft", real), ("fft", real)]:
+        expected = getattr(np.fft, name)(x.astype(np.result_type(x, np.float64)))
+        assert_near(getattr(taeda.fft, name)(taeda.from_numpy(x)).numpy(), expected)
+    expected = np.fft.irfft(complex_.astype(np.complex128), n)
+    assert_near(taeda.fft.irfft(taeda.from_numpy(complex_), n).numpy(), expected)
+
+
+@pytest.mark.parametrize("n", [2, 5, 16, 64, 100, 1024, 1500])
+@pytest.mark.parametrize("precision", [np.float32, np.float64])
+@pytest.mark.parametrize("norm", ["backward", "ortho"])
+def test_neighbours_become_lines(n, precision, norm):
+    """Along the first dimension: what is read lies side by side, the results do not."""
+    _, z = lines(n, 3 * 16 + 5, precision)
+    wide = z.astype(np.complex128)
+    for name in ("fft", "ifft"):
+        got = getattr(taeda.fft, name)(taeda.from_numpy(z), dim=0, norm=norm)
+        assert_near(got.numpy(), getattr(np.fft, name)(wide, axis=0, norm=norm))
+        three = taeda.from_numpy(z).expand(2, *z.shape)
+        got = getattr(taeda.fft, name)(three, dim=1, norm=norm)
+        expected = getattr(np.fft, name)(wide, axis=0, norm=norm)
+        assert_near(got.numpy(), np.stack([expected] * 2))

@@ -271,3 +271,53 @@ def test_nan_spreads_through_lu(n, place):
         assert bool(info) == bool(their_info)
         if not info:
             np.testing.assert_array_equal(inverse.isnan().numpy(), expected.isnan().numpy())
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("sizes", [(1, 1), (2, 2), (4, 4), (8, 8), (3, 7), (8, 2), (1, 5), (9, 8)])
+@pytest.mark.parametrize("scale", [1.0, 1e-30, 1e30])
+def test_singular_values_of_small_matrices(sizes, dtype, scale):
+    rng = np.random.default_rng(sum(sizes))
+    a = (rng.standard_normal((5, *sizes)) * scale).astype(dtype)
+    a[1] = 0
+    a[2, :, 1:] = a[2, :, :1]  # of rank one
+    a[3] = np.eye(*sizes) * scale
+    a[4, 0] *= 1e-5
+    for x in (taeda.from_numpy(a), taeda.from_numpy(a.swapaxes(1, 2).copy()).mT):
+        got = taeda.linalg.svdvals(x).numpy()
+        expected = np.linalg.svd(a.astype("float64"), compute_uv=False)
+        error = np.abs(got - expected).max(-1)
+        assert (error <= 20 * np.finfo(dtype).eps * expected.max(-1)).all()
+        assert (np.diff(got) <= 0).all() and (got >= 0).all()
+    with pytest.raises(taeda.linalg.LinAlgError):
+        taeda.linalg.svdvals(taeda.full((4, 4), float("nan"), dtype=getattr(taeda, dtype)))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("n", [31, 33, 47, 48, 63, 64, 65])
+def test_eigenvalues_of_symmetric_matrices(n, dtype):
+    rng = np.random.default_rng(n)
+    a = rng.standard_normal((4, n, n))
+    a[1] = np.outer(a[1, 0], a[1, 0])
+    a[2] = np.diag(a[2, 0])
+    a[3] *= 1e-20
+    a = (a + a.swapaxes(1, 2)).astype(dtype)
+    expected = np.linalg.eigvalsh(a.astype("float64"))
+    size = np.abs(expected).max(-1, keepdims=True)
+    for uplo in "LU":
+        got = taeda.linalg.eigvalsh(taeda.from_numpy(a), UPLO=uplo).numpy()
+        assert (np.abs(got - expected) <= 2 * n * np.finfo(dtype).eps * size).all()
+
+
+@pytest.mark.parametrize("left", [True, False])
+def test_lu_solve_exchanges_rows_of_any_numbers(left):
+    """Infinities stay in their columns, as where rows are exchanged and not multiplied."""
+    a = np.random.default_rng(0).standard_normal((5, 5))
+    b = np.random.default_rng(1).standard_normal((5, 3) if left else (3, 5))
+    b[(4, 1) if left else (1, 4)] = np.inf
+    x = taeda.linalg.lu_solve(
+        *taeda.linalg.lu_factor(taeda.from_numpy(a)), taeda.from_numpy(b), left=left
+    ).numpy()
+    exact = np.linalg.solve(a, b) if left else np.linalg.solve(a.T, b.T).T
+    kept = (slice(None), [0, 2]) if left else ([0, 2], slice(None))
+    np.testing.assert_allclose(x[kept], exact[kept], rtol=1e-10)

@@ -394,3 +394,31 @@ def test_renorm(p: float, dtype: str) -> None:
         x.renorm(0, 0, 1)
     with pytest.raises(RuntimeError, match="maxnorm to be >= 0"):
         x.renorm(p, 0, -1)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("n", [0, 1, 7, 31, 32, 33, 255, 2049, 70001])
+def test_nansum_and_complex_sums_of_any_length(n: int, dtype: str) -> None:
+    rng = np.random.default_rng(n)
+    x = rng.standard_normal((3, n)).astype(dtype)
+    x[1, ::3] = np.nan
+    if n > 1:
+        x[2, 1] = np.inf
+    wide = x.astype("float64")
+    tolerance = 3e-6 if dtype == "float32" else 1e-13
+    got = torch.from_numpy(x)
+    np.testing.assert_allclose(torch.nansum(got, 1), np.nansum(wide, 1), tolerance, tolerance)
+    np.testing.assert_allclose(torch.nansum(got[:2]), np.nansum(wide[:2]), tolerance, 1e-4)
+    z = rng.standard_normal((3, n)).astype(dtype) + 1j * rng.standard_normal((3, n)).astype(dtype)
+    exact = z.astype("complex128")
+    scale = np.sqrt(max(1, n)) * tolerance
+    ours = torch.from_numpy(z)
+    np.testing.assert_allclose(ours.sum(1).numpy(), exact.sum(1), rtol=0, atol=scale)
+    np.testing.assert_allclose(ours.sum(0).numpy(), exact.sum(0), rtol=0, atol=scale)
+    np.testing.assert_allclose(ours.mT.sum(0).numpy(), exact.sum(1), rtol=0, atol=scale)
+    np.testing.assert_allclose(ours[:, ::2].sum(1).numpy(), exact[:, ::2].sum(1), 0, scale)
+    if n > 40:
+        z[0, 40], z[1, n - 1] = complex(np.inf, 1), complex(0, np.nan)
+        total = torch.from_numpy(z).sum(1).numpy()
+        assert total[0].real == np.inf and np.isfinite(total[0].imag)
+        assert np.isfinite(total[1].real) and np.isnan(total[1].imag) and np.isfinite(total[2])

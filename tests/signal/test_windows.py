@@ -67,3 +67,26 @@ def test_gradients_are_asked_for_and_default_dtypes_count():
         taeda.set_default_dtype(taeda.float32)
     assert taeda.signal.windows.cosine(4, requires_grad=True).requires_grad
     assert taeda.signal.windows.kaiser(4, device="meta").device.type == "meta"
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
+def test_windows_and_steps_of_any_length(dtype):
+    """Beginnings, blocks of 64 and what is left of them."""
+    calls = {
+        "linspace": lambda lib, n, **of: lib.linspace(-1.7, 3.1, n, **of),
+        "hann": lambda lib, n, **of: lib.hann_window(n, **of),
+        "hamming": lambda lib, n, **of: lib.hamming_window(n, False, **of),
+        "blackman": lambda lib, n, **of: lib.blackman_window(n, **of),
+        "bartlett": lambda lib, n, **of: lib.bartlett_window(n, False, **of),
+        "kaiser": lambda lib, n, **of: lib.kaiser_window(n, **of),
+    }
+    if dtype == "bfloat16":
+        del calls["linspace"]  # PyTorch adds up steps of that type
+    tolerance = {"float32": 2e-6, "float64": 1e-13, "bfloat16": 4e-2}[dtype]
+    for name, call in calls.items():
+        for n in (0, 1, 2, 3, 9, 63, 64, 65, 130, 1001, 5003):
+            ours, theirs = (call(lib, n, dtype=getattr(lib, dtype)) for lib in (taeda, torch))
+            ours, theirs = ours.double().numpy(), theirs.double().numpy()
+            np.testing.assert_allclose(ours, theirs, rtol=0, atol=tolerance, err_msg=f"{name} {n}")
+            if name == "linspace":
+                np.testing.assert_array_equal(ours, theirs)

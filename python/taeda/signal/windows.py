@@ -155,10 +155,10 @@ def general_cosine(M: int, *, a: Iterable[float], sym: bool = True, **factory: A
     if not a:
         raise ValueError("Coefficients cannot be empty")
     k = taeda.linspace(0, (M - 1) * (2 * pi / _steps(M, sym)), M, **options)
-    i = taeda.arange(len(a), **options)
-    del options["layout"]
-    weights = taeda.tensor(a, **options)
-    return (weights.unsqueeze(-1) * taeda.cos(i.unsqueeze(-1) * k)).sum(0)
+    total = taeda.cos(k * 0) * a[0] if len(a) == 1 else taeda.cos(k) * a[1] + a[0]
+    for i, weight in enumerate(a[2:], 2):
+        total = total + taeda.cos(k * i) * weight
+    return total
 
 
 def general_hamming(M: int, *, alpha: float = 0.54, sym: bool = True, **factory: Any) -> Tensor:

@@ -18,8 +18,11 @@
 namespace taeda::cpu {
 namespace {
 
-constexpr int64_t kChunk = 1 << 14;         // elements that a thread takes at once
-constexpr int64_t kShortLine = 1 << 8;      // elements of a line up to which many are done in lanes
+constexpr int64_t kChunk = 1 << 14;     // elements that a thread takes at once
+constexpr int64_t kShortLine = 1 << 8;  // elements of a line up to which many are done in lanes
+constexpr int64_t kShortPanel =
+    1 << 10;                       // the same, of lines that are neighbours only in what is read
+constexpr int64_t kFar = 1 << 18;  // bytes from which on what is read next is asked for
 constexpr int64_t kThreadedLine = 1 << 15;  // elements of a line that threads share
 
 // Offsets of the lines along `dim` in two views that agree in the other dimensions. The last of
@@ -41,8 +44,9 @@ class Lines {
       outer = {outer.size * inner.size, inner.a, inner.b};
       dims_.erase(d);
     }
-    if (!dims_.empty() && dims_.back().a == 1 && dims_.back().b == 1)
-      neighbours = dims_.back().size;
+    if (dims_.empty() || dims_.back().a != 1) return;
+    read_together = dims_.back().size;
+    if (dims_.back().b == 1) neighbours = read_together;
   }
   void offsets(int64_t line, int64_t& a, int64_t& b) const {
     a = b = 0;
@@ -71,7 +75,10 @@ class Lines {
     return std::min(limit, dims_.back().size - line % dims_.back().size);
   }
   int64_t count = 1;
-  int64_t neighbours = 1;  // lines of such a group
+  // Whether lines are the same distances apart, all of them.
+  bool regular() const { return dims_.size() == 1; }
+  int64_t neighbours = 1;     // lines of such a group
+  int64_t read_together = 1;  // lines that are neighbours in the first view
 
  private:
   struct Dim {
@@ -102,6 +109,11 @@ struct Transform {
   int64_t out_width() const { return kind == FftKind::kToReal ? 1 : 2; }
   int64_t in_stride() const { return in.strides[dim]; }
   int64_t out_stride() const { return out.strides[dim]; }
+  // Whether lines may be read as neighbours and written one by one.
+  bool spreads(const Lines& lines, int64_t lanes) const {
+    return kind == FftKind::kComplex && out_stride() == 1 && lines.read_together >= lanes &&
+           size() > 1 && size() <= kShortPanel;
+  }
   const T* in_at(int64_t offset) const { return in.as<T>() + in_width() * offset; }
   T* out_at(int64_t offset) const { return out.as<T>() + out_width() * offset; }
 };
@@ -127,22 +139,35 @@ void run_lanes(const Transform<T>& t, FftPlan<T>& plan, const Lines& lines) {
   T* const out = t.out_at(0);
   const int64_t in_width = t.in_width(), out_width = t.out_width();
   // Groups of as many neighbours as there are lanes; then the lines that are left of all.
-  const int64_t inner = lines.neighbours >= lanes ? lines.neighbours : lines.count;
+  const bool neighbours = lines.neighbours >= lanes;
+  const bool spread = !neighbours && t.spreads(lines, lanes);
+  const int64_t inner = neighbours ? lines.neighbours : spread ? lines.read_together : lines.count;
   const int64_t each = inner / lanes, rest = inner % lanes, outer = lines.count / inner;
   const int64_t whole = outer * each, groups = whole + (outer * rest + lanes - 1) / lanes;
   const int64_t grain = std::max<int64_t>(1, kChunk / (plan.size() * lanes));
+  const bool steady = !neighbours && !spread && lines.regular() && lanes > 1;
+  const bool is_far = t.in.numel * in_width * int64_t{sizeof(T)} > kFar;
   parallel_for(0, groups, grain, [&](int64_t begin, int64_t end) {
     const Scratch<T> panel(2 * lanes * (std::max(plan.size(), t.size() / 2) + 1));
     FftLanes<T> work = all;
+    int64_t in_step = 0, out_step = 0;  // from one whole group to the next
     for (int64_t group = begin; group < end; group++) {
       const bool left = group >= whole;
+      if (in_step != 0 && !left) {
+        for (int64_t l = 0; l < lanes; l++) work.from[l] += in_step, work.to[l] += out_step;
+        if (work.next_from) work.next_from += in_step, work.next_to += out_step;
+        kernels.run_lanes(work, panel.data());
+        continue;
+      }
       const int64_t row = outer == 1 || left ? 0 : group / each;
       const int64_t first = (left ? group - whole : group - row * each) * lanes;
       const int64_t count = left ? std::min(lanes, outer * rest - first) : lanes;
-      work.neighbours = lines.neighbours >= lanes && !left;
-      for (int64_t l = 0, n = 0; l < (work.neighbours ? 1 : count); l += n) {
+      work.from_neighbours = (neighbours || spread) && !left;
+      work.to_neighbours = neighbours && !left;
+      work.next_from = work.next_to = nullptr;
+      for (int64_t l = 0, n = 0; l < (work.to_neighbours ? 1 : count); l += n) {
         const int64_t at = first + l, after = left ? at % rest : 0;
-        n = left ? std::min(count - l, rest - after) : work.neighbours ? 1 : lanes;
+        n = left ? std::min(count - l, rest - after) : work.to_neighbours ? 1 : lanes;
         const int64_t line = left ? at / rest * inner + each * lanes + after : row * inner + at;
         // Copies, not references: what is stored might, for the compiler, be theirs.
         lines.each(line, n,
@@ -153,6 +178,20 @@ void run_lanes(const Transform<T>& t, FftPlan<T>& plan, const Lines& lines) {
       }
       std::fill(work.from + count, work.from + lanes, work.from[count - 1]);
       std::fill(work.to + count, work.to + lanes, work.to[count - 1]);
+      if (work.from_neighbours && !work.to_neighbours) {
+        T* in_order[kMostLanes];
+        std::copy_n(work.to, lanes, in_order);
+        for (int64_t l = 0; l < lanes; l++) work.to[l] = in_order[fft_lane(l, lanes)];
+      }
+      if (steady && !left) {
+        const int64_t in_line = work.from[1] - work.from[0], out_line = work.to[1] - work.to[0];
+        in_step = lanes * in_line;
+        out_step = lanes * out_line;
+        const bool dense = in_line == t.in.sizes[t.dim] * all.from_stride &&
+                           out_line == t.out.sizes[t.dim] * all.to_stride;
+        if (is_far && dense)
+          work.next_from = work.from[0] + in_step, work.next_to = work.to[0] + out_step;
+      }
       kernels.run_lanes(work, panel.data());
     }
   });
@@ -297,9 +336,31 @@ void run(const Transform<T>& t) {
   const int64_t lanes = fft_kernels<T>().lanes;
   const bool dense = t.in_stride() == 1 && t.out_stride() == 1;
   const bool many = dense && plan->size() <= kShortLine && lines.count >= lanes;
-  const bool panels = plan->columns() && (many || lines.neighbours >= lanes);
+  const bool panels =
+      plan->columns() && (many || lines.neighbours >= lanes || t.spreads(lines, lanes));
   if (plan->has_line() && !panels) return run_lines(t, *plan, lines);
   run_lanes(t, *plan, lines);
+}
+
+// All n results of real numbers along `dim`, without gaps: half of them, and the conjugates of
+// those.
+template <class T>
+void run_both_halves(const View& out, const View& in, int64_t dim, T scale) {
+  using C = std::complex<T>;
+  const int64_t n = in.sizes[dim], half = n / 2 + 1;
+  View first = out;
+  DimVector sizes(out.sizes);
+  sizes[dim] = half;
+  first.sizes = sizes;
+  first.numel = out.numel / n * half;
+  run(Transform<T>{first, in, dim, FftKind::kFromReal, false, scale});
+  const Lines lines(out, out, dim);
+  parallel_for(0, lines.count, std::max<int64_t>(1, kChunk / n), [&](int64_t begin, int64_t end) {
+    lines.each(begin, end - begin, [&](int64_t, int64_t at, int64_t) {
+      C* const line = out.as<C>() + at;
+      for (int64_t k = half; k < n; k++) line[k] = std::conj(line[n - k]);
+    });
+  });
 }
 
 // The factor of a normalization: 0 none, 1 the root of the number of elements, 2 the number.
@@ -363,7 +424,11 @@ void fft_r2c(const View& out, const View& self, IntSpan dim, int64_t normalizati
   with_dtype<WideFloating>(self.dtype, [&]<class T>(T) {
     const T scale = static_cast<T>(factor(normalization, elements_along(self, dim)));
     over_slices(out, self, dim, [&](const View& to, const View& from) {
-      run(Transform<T>{to, from, dim.back(), FftKind::kFromReal, false, scale});
+      const int64_t last = dim.back(), n = from.sizes[last];
+      if (to.sizes[last] == n && n % 2 == 0 && to.strides[last] == 1)
+        run_both_halves(to, from, last, scale);
+      else
+        run(Transform<T>{to, from, last, FftKind::kFromReal, false, scale});
       for (size_t i = 0; i + 1 < dim.size(); i++)
         run(Transform<T>{to, to, dim[i], FftKind::kComplex, false, T(1)});
     });

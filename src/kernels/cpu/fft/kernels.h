@@ -71,7 +71,10 @@ struct FftLanes {
   const T* from[kMostLanes];
   T* to[kMostLanes];
   int64_t from_stride, to_stride;
-  bool neighbours;  // lanes follow each other in both memories, only the first has its addresses
+  // Lanes follow each other in that memory, of which only the first one's address counts. Of
+  // results that do not, though what is read does, the addresses are in the order of fft_lane().
+  bool from_neighbours, to_neighbours;
+  const T *next_from, *next_to;  // what the next lanes read and write where it is far away, or null
 };
 
 // The functions of an instruction set; `backward` is the inverse transform, unscaled.

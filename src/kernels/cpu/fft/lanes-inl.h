@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "kernels/cpu/fft/transpose-inl.h"
+#include "kernels/cpu/simd/prefetch.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace taeda::cpu::HWY_NAMESPACE {
@@ -21,15 +22,15 @@ class LanesRun {
 
   void run() {
     const FftColumns<T>& columns = *w_.columns;
-    if (w_.neighbours && w_.kind == FftKind::kComplex && !columns.passes.empty()) {
-      !w_.backward&& w_.scale == 1 ? run_neighbours<kHasPlain>() : run_neighbours<false>();
+    if (w_.from_neighbours && w_.kind == FftKind::kComplex && !columns.passes.empty()) {
+      if (!w_.to_neighbours) return run_from_neighbours();
+      is_plain() ? run_neighbours<kHasPlain>() : run_neighbours<false>();
       return;
     }
     if constexpr (kPairs > 0)
-      if (w_.kind == FftKind::kComplex && !w_.neighbours && w_.from_stride == 2 &&
-          w_.to_stride == 2 && columns.passes.size() > 1 &&
-          columns.passes.back().radix % 4 == 0)  // so that the first one's is, too
-        return run_lines();
+      if (w_.kind == FftKind::kComplex && !w_.from_neighbours && w_.from_stride == 2 &&
+          w_.to_stride == 2 && run_in_lines())
+        return;
     load_all();
     if (w_.kind == FftKind::kToReal) paired() ? mix_inputs() : mirror();
     const PanelRows<T> rows(z_, w_.backward);
@@ -49,7 +50,19 @@ class LanesRun {
                ResultRows<T, kPlain>(w_.to[0], w_.to_stride, w_.backward, w_.scale));
   }
 
+  void run_from_neighbours() {
+    run_passes(*w_.columns, SourceRows<T, false>(w_.from[0], w_.from_stride, w_.backward),
+               PanelRows<T>(z_, false), PanelRows<T>(z_, w_.backward));
+    store_all();
+  }
+
+  bool is_plain() const { return !w_.backward && w_.scale == 1; }
   bool paired() const { return w_.half_roots; }
+  // Asks for `count` rows' share of what the next lanes read or write, in the order of memory, in
+  // which passes do neither.
+  static TD_FN void fetch(const T* next, int64_t row, int64_t count) {
+    if (next) prefetch_block(next + kRow * row, kRow * count * int64_t{sizeof(T)});
+  }
   T* row(int64_t k) const { return z_ + kRow * k; }
   // Results in order; those of pairs have one more, behind the panel's others.
   T* result(int64_t k) const {
@@ -64,7 +77,7 @@ class LanesRun {
     // Where the real and the imaginary part of element k are.
     const int64_t next = real && paired() ? 2 * w_.from_stride : w_.from_stride;
     const int64_t imaginary = !real ? 1 : paired() ? w_.from_stride : -1;
-    if (w_.neighbours) return load_neighbours(rows, next, imaginary);
+    if (w_.from_neighbours) return load_neighbours(rows, next, imaginary);
     if constexpr (kPairs > 0)
       if (next == 2 && imaginary == 1 && rows >= kPairs) return load_lines(rows);
     for (int64_t l = 0; l < kLanes; l++)
@@ -110,7 +123,9 @@ class LanesRun {
   void load_lines(int64_t rows) {
     const Addresses<const T* const> from(w_.from);
     T* const z = z_;
+    const T* const next = w_.next_from;
     for (int64_t k = 0; k < rows; k += kPairs) {
+      fetch(next, k, kPairs);
       const int64_t first = std::min(k, rows - kPairs);
       Vec<T> v[kGroup];
       load_block(from, first, v);
@@ -127,7 +142,7 @@ class LanesRun {
     const int64_t rows = real && paired() ? w_.n / 2 : w_.outputs;
     const int64_t next = real && paired() ? 2 * w_.to_stride : w_.to_stride;
     const int64_t imaginary = !real ? 1 : paired() ? w_.to_stride : -1;
-    if (w_.neighbours) return store_neighbours(rows, scale, next, imaginary);
+    if (w_.to_neighbours) return store_neighbours(rows, scale, next, imaginary);
     if constexpr (kPairs > 0)
       if (next == 2 && imaginary == 1 && rows >= kPairs) return store_lines(rows, scale);
     for (int64_t k = 0; k < rows; k++) {
@@ -165,7 +180,9 @@ class LanesRun {
     const int64_t results = w_.columns->n;
     const T* const z = z_;
     const Vec<T> by(scale);
+    const T* const next = w_.next_to;
     const auto some = [&](int64_t first, const auto& row_of) HWY_ATTR {
+      fetch(next, first, kPairs);
       Vec<T> v[kGroup];
 #pragma GCC unroll 2
       for (int64_t j = 0; j < kPairs; j++) {
@@ -183,7 +200,58 @@ class LanesRun {
            [&](int64_t at) { return at < results ? row[at] : static_cast<int32_t>(at); });
   }
 
-  // --- lines to lines, where n is a power of two -------------------------------------------------
+  // --- lines to lines, where n is a radix or a power of two --------------------------------------
+
+  bool run_in_lines() {
+    const std::vector<FftPass<T>>& passes = w_.columns->passes;
+    if (passes.size() == 1) return run_one_pass(passes[0].radix);
+    if (passes.empty() || passes.back().radix % 4 != 0) return false;  // the first one's is, too
+    run_lines();
+    return true;
+  }
+
+  // All of a line in registers.
+  bool run_one_pass(int radix) {
+    switch (radix) {
+      case 4:
+        return one_pass<4>();
+      case 5:
+        return one_pass<5>();
+      case 8:
+        return one_pass<8>();
+      default:
+        return false;
+    }
+  }
+  template <int kRadix>
+  HWY_NOINLINE bool one_pass() {
+    if constexpr (kRadix % kPairs != 0) return false;
+    const Addresses<const T* const> from(w_.from);
+    const Addresses<T* const> to(w_.to);
+    const Vec<T> sign(w_.backward ? -1 : 1), scale(w_.scale);
+    const Vec<T> imaginary_scale(w_.backward ? -w_.scale : w_.scale);
+    fetch(w_.next_from, 0, kRadix);
+    fetch(w_.next_to, 0, kRadix);
+    Value<T> a[kRadix];
+    Vec<T> v[kGroup];
+#pragma GCC unroll 8
+    for (int64_t k = 0; k < kRadix; k += kPairs) {
+      load_block(from, k, v);
+#pragma GCC unroll 2
+      for (int64_t j = 0; j < kPairs; j++) a[k + j] = {v[2 * j], v[2 * j + 1] * sign};
+    }
+    butterfly<T, kRadix>(a, kRadix, nullptr);
+#pragma GCC unroll 8
+    for (int64_t k = 0; k < kRadix; k += kPairs) {
+#pragma GCC unroll 2
+      for (int64_t j = 0; j < kPairs; j++) {
+        v[2 * j] = a[k + j].re * scale;
+        v[2 * j + 1] = a[k + j].im * imaginary_scale;
+      }
+      store_block(to, k, v);
+    }
+    return true;
+  }
 
   // The first and the last pass load and store blocks of the lines themselves. The inverse
   // transform is the conjugate of the conjugate's.
@@ -194,7 +262,10 @@ class LanesRun {
     const PanelRows<T> rows(z_, false);
     for (size_t i = 1; i + 1 < columns.passes.size(); i++)
       run_pass(columns.passes[i], columns.first.data(), rows, rows);
-    last.radix == 4 ? last_pass<4>(last) : last_pass<8>(last);
+    if (is_plain())
+      last.radix == 4 ? last_pass<4, true>(last) : last_pass<8, true>(last);
+    else
+      last.radix == 4 ? last_pass<4, false>(last) : last_pass<8, false>(last);
   }
   template <int kRadix>
   HWY_NOINLINE void first_pass(const FftPass<T>& pass) {
@@ -203,7 +274,9 @@ class LanesRun {
     const T* const twiddles = pass.twiddles.data();
     T* const z = z_;
     const Vec<T> sign(w_.backward ? -1 : 1);
+    const T* const next = w_.next_from;
     for (int64_t p = 0; p < m; p += kPairs) {
+      fetch(next, kRadix * p, kRadix * kPairs);
       Value<T> a[kPairs][kRadix];
 #pragma GCC unroll 8
       for (int64_t k = 0; k < kRadix; k++) {
@@ -224,14 +297,16 @@ class LanesRun {
       }
     }
   }
-  template <int kRadix>
+  template <int kRadix, bool kPlain>
   HWY_NOINLINE void last_pass(const FftPass<T>& pass) {
     const Addresses<T* const> to(w_.to);
     const int64_t blocks = pass.blocks;
     const int32_t* const row = w_.columns->row.data();
     const T* const z = z_;
     const Vec<T> scale(w_.scale), imaginary_scale(w_.backward ? -w_.scale : w_.scale);
+    const T* const next = w_.next_to;
     for (int64_t p = 0; p < blocks; p += kPairs) {
+      fetch(next, kRadix * p, kRadix * kPairs);
       Value<T> a[kPairs][kRadix];
 #pragma GCC unroll 2
       for (int64_t j = 0; j < kPairs; j++) {
@@ -244,8 +319,8 @@ class LanesRun {
         Vec<T> v[kGroup];
 #pragma GCC unroll 2
         for (int64_t j = 0; j < kPairs; j++) {
-          v[2 * j] = a[j][k].re * scale;
-          v[2 * j + 1] = a[j][k].im * imaginary_scale;
+          v[2 * j] = kPlain ? a[j][k].re : a[j][k].re * scale;
+          v[2 * j + 1] = kPlain ? a[j][k].im : a[j][k].im * imaginary_scale;
         }
         store_block(to, p + blocks * k, v);
       }

@@ -4,6 +4,7 @@
 
 #include "kernels/cpu/lapack/qr_routines.h"
 #include "kernels/cpu/lapack/small_eigh.h"
+#include "kernels/cpu/lapack/small_svd.h"
 
 namespace taeda::cpu {
 
@@ -96,7 +97,13 @@ void lapack_svd(const View& u, const View& s, const View& vh, const View& a, boo
           to_vh[j] = T(j % (m.columns + 1) == 0);
         return;
       }
-      if (!all_finite(a.as<T>() + i * m.each, m.each)) return failure.note(i, -1);
+      const T* const from = a.as<T>() + i * m.each;
+      if (!all_finite(from, m.each)) return failure.note(i, -1);
+      if constexpr (!kComplexLapack<T>)
+        if (!compute_uv && std::max(m.rows, m.columns) <= kSmallSvd &&
+            small_singular_values(from, m.by_columns ? m.columns : m.rows,
+                                  m.by_columns ? m.rows : m.columns, s.as<T>() + i * k))
+          return;
       const Scratch<Real<T>> values(k);
       const ColumnMajor<T> x(m.rows, m.columns), u_columnwise(compute_uv ? m.rows : 0, u_columns),
           vh_columnwise(compute_uv ? vh_rows : 0, m.columns);

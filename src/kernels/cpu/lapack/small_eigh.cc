@@ -63,7 +63,7 @@ template <class T>
 class SmallEigh {
  public:
   static bool run(const T* a, int n, bool by_rows, T* values, T* vectors) {
-    if (n > kMost) return false;
+    if (n > (vectors ? std::min(kMost, kSmallEighVectors) : kMost)) return false;
     SmallEigh work(n, vectors != nullptr);
     if (!work.load_triangle(a, by_rows)) return false;
     work.reduce();
@@ -75,8 +75,7 @@ class SmallEigh {
  private:
   static constexpr int kLanes = static_cast<int>(Vec<T>::size());
   // Without vectors LAPACK, which has them all the same, is faster from here on.
-  static constexpr bool kEmulated = HWY_TARGET == HWY_EMU128 || HWY_TARGET == HWY_SCALAR;
-  static constexpr int kMost = kEmulated ? 16 : kSmallEigh;
+  static constexpr int kMost = TD_EMULATED ? 16 : kSmallEigh;
 
   SmallEigh(int n, bool with_vectors)
       : n_(n), ld_((n + kLanes - 1) / kLanes * kLanes), with_vectors_(with_vectors) {}
@@ -230,7 +229,7 @@ class SmallEigh {
   Tridiagonal t_;
   Rotations rotations_;
   alignas(64) T a_[kSmallEigh * kSmallEigh];  // ld_ <= kSmallEigh
-  alignas(64) T z_[kSmallEigh * kSmallEigh];
+  alignas(64) T z_[kSmallEighVectors * kSmallEighVectors];
 };
 
 bool eigh_float(const float* a, int n, bool by_rows, float* values, float* vectors) {

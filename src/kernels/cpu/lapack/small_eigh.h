@@ -4,7 +4,8 @@
 
 namespace taeda::cpu {
 
-inline constexpr int kSmallEigh = 32;  // rows at most
+inline constexpr int kSmallEigh = 64;         // rows at most
+inline constexpr int kSmallEighVectors = 32;  // the same, where vectors are asked for
 
 // A = V diag(values) V^T; values ascend, V is column-major without gaps, or null: not computed.
 // Element (i, j), i >= j, of A is a[i n + j], or a[j n + i] unless `by_rows`; no other is read.

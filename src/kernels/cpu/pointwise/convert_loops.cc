@@ -61,7 +61,8 @@ Function from_integer(DType to) {
   if (to == DType::kBool) return cast<bool, std::make_unsigned_t<From>>;
   if (to == DType::kFloat32) return std::is_same_v<From, uint64_t> ? nullptr : cast<float, From>;
   if (to == DType::kFloat64)
-    return std::is_signed_v<From> || sizeof(From) == 8 ? nullptr : cast<double, From>;
+    return (std::is_signed_v<From> && sizeof(From) > 1) || sizeof(From) == 8 ? nullptr
+                                                                             : cast<double, From>;
   if (!is_integral(to)) return nullptr;
   switch (item_size(to)) {
     case 1:

@@ -1,5 +1,5 @@
 // Conversions by vectors: between float and the 16-bit floating types, from int32 to bfloat16, from
-// float to int64 and to two of the 8-bit floating types, and between float and bool.
+// float to int64 and to the 8-bit floating types, from floats to bool, and from bool to float.
 #include "kernels/cpu/pointwise/convert.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -74,14 +74,17 @@ void float_to_int64(void* dst, const void* src, int64_t n) {
                                             : std::numeric_limits<int64_t>::min();
 }
 
-void float_to_bool(void* dst, const void* src, int64_t n) {
+template <class T>
+void convert_to_bool(void* dst, const void* src, int64_t n) {
   bool* y = static_cast<bool*>(dst);
-  const float* x = static_cast<const float*>(src);
-  constexpr int64_t kLanes = Vec<float>::size();
+  const T* x = static_cast<const T*>(src);
+  constexpr int64_t kLanes = Vec<T>::size();
   int64_t i = 0;
   for (; i + kLanes <= n; i += kLanes) store(y + i, load(x + i) != 0);
   for (; i < n; i++) y[i] = x[i] != 0;
 }
+void float_to_bool(void* y, const void* x, int64_t n) { convert_to_bool<float>(y, x, n); }
+void double_to_bool(void* y, const void* x, int64_t n) { convert_to_bool<double>(y, x, n); }
 
 void bool_to_float(void* dst, const void* src, int64_t n) {
   float* y = static_cast<float*>(dst);
@@ -99,10 +102,9 @@ void bool_to_float(void* dst, const void* src, int64_t n) {
   for (; i < n; i++) y[i] = x[i] != 0;
 }
 
-// encode_float8 (float8.h) for a format with infinities or none, and a sign of zero.
+// encode_float8 (float8.h).
 template <Float8Format kFormat>
 void convert_to_float8(Float8<kFormat>* y, const void* src, int64_t n) {
-  static_assert(!kFormat.fnuz);
   const float* x = static_cast<const float*>(src);
   const hn::ScalableTag<float> d;
   const hn::RebindToUnsigned<decltype(d)> words;
@@ -129,9 +131,9 @@ void convert_to_float8(Float8<kFormat>* y, const void* src, int64_t n) {
                                hn::BitCast(numbers, denormal), hn::BitCast(numbers, normal));
     code = hn::IfThenElse(hn::Gt(code, number(kFormat.largest)), number(kFormat.overflow), code);
     code = hn::IfThenElse(hn::Gt(size, number(0x7f800000u)), number(kFormat.nan), code);
-    const auto sign = hn::And(hn::ShiftRight<24>(u), hn::Set(words, 0x80u));
-    hn::StoreU(hn::DemoteTo(bytes, hn::Or(code, hn::BitCast(numbers, sign))), bytes,
-               reinterpret_cast<uint8_t*>(y + i));
+    auto sign = hn::BitCast(numbers, hn::And(hn::ShiftRight<24>(u), hn::Set(words, 0x80u)));
+    if constexpr (kFormat.fnuz) sign = hn::IfThenZeroElse(hn::Eq(code, number(0)), sign);
+    hn::StoreU(hn::DemoteTo(bytes, hn::Or(code, sign)), bytes, reinterpret_cast<uint8_t*>(y + i));
   }
   for (; i < n; i++) y[i] = Float8<kFormat>(x[i]);
 }
@@ -140,6 +142,31 @@ void float_to_float8_e4m3fn(void* y, const void* x, int64_t n) {
 }
 void float_to_float8_e5m2(void* y, const void* x, int64_t n) {
   convert_to_float8(static_cast<Float8E5M2*>(y), x, n);
+}
+void float_to_float8_e4m3fnuz(void* y, const void* x, int64_t n) {
+  convert_to_float8(static_cast<Float8E4M3FNUZ*>(y), x, n);
+}
+void float_to_float8_e5m2fnuz(void* y, const void* x, int64_t n) {
+  convert_to_float8(static_cast<Float8E5M2FNUZ*>(y), x, n);
+}
+// The exponent, rounded: half of the smallest normal number rounds down, NaN stays 255.
+void float_to_float8_e8m0fnu(void* dst, const void* src, int64_t n) {
+  Float8E8M0* y = static_cast<Float8E8M0*>(dst);
+  const float* x = static_cast<const float*>(src);
+  const hn::ScalableTag<float> d;
+  const hn::RebindToSigned<decltype(d)> numbers;
+  const hn::Rebind<uint8_t, decltype(d)> bytes;
+  const auto half = hn::Set(numbers, 1 << 22);
+  constexpr int64_t kLanes = Vec<float>::size();
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    const auto magnitude = hn::BitCast(numbers, hn::Abs(hn::LoadU(d, x + i)));
+    const auto rounded = hn::Add(hn::Min(magnitude, hn::Set(numbers, 0x7f800000)), half);
+    const auto down = hn::VecFromMask(numbers, hn::Eq(magnitude, half));  // -1
+    hn::StoreU(hn::DemoteTo(bytes, hn::ShiftRight<23>(hn::Add(rounded, down))), bytes,
+               reinterpret_cast<uint8_t*>(y + i));
+  }
+  for (; i < n; i++) y[i] = Float8E8M0(x[i]);
 }
 
 }  // namespace taeda::cpu::HWY_NAMESPACE
@@ -156,8 +183,12 @@ HWY_EXPORT(int32_to_bfloat16);
 HWY_EXPORT(float_to_int64);
 HWY_EXPORT(bool_to_float);
 HWY_EXPORT(float_to_bool);
+HWY_EXPORT(double_to_bool);
 HWY_EXPORT(float_to_float8_e4m3fn);
 HWY_EXPORT(float_to_float8_e5m2);
+HWY_EXPORT(float_to_float8_e4m3fnuz);
+HWY_EXPORT(float_to_float8_e5m2fnuz);
+HWY_EXPORT(float_to_float8_e8m0fnu);
 
 Conversion::Function convert_simd(DType to, DType from) {
   if (to == DType::kFloat32 && from == DType::kFloat16) return HWY_DYNAMIC_DISPATCH(half_to_float);
@@ -171,10 +202,17 @@ Conversion::Function convert_simd(DType to, DType from) {
   if (to == DType::kInt64 && from == DType::kFloat32) return HWY_DYNAMIC_DISPATCH(float_to_int64);
   if (to == DType::kFloat32 && from == DType::kBool) return HWY_DYNAMIC_DISPATCH(bool_to_float);
   if (to == DType::kBool && from == DType::kFloat32) return HWY_DYNAMIC_DISPATCH(float_to_bool);
+  if (to == DType::kBool && from == DType::kFloat64) return HWY_DYNAMIC_DISPATCH(double_to_bool);
   if (to == DType::kFloat8E4M3FN && from == DType::kFloat32)
     return HWY_DYNAMIC_DISPATCH(float_to_float8_e4m3fn);
   if (to == DType::kFloat8E5M2 && from == DType::kFloat32)
     return HWY_DYNAMIC_DISPATCH(float_to_float8_e5m2);
+  if (to == DType::kFloat8E4M3FNUZ && from == DType::kFloat32)
+    return HWY_DYNAMIC_DISPATCH(float_to_float8_e4m3fnuz);
+  if (to == DType::kFloat8E5M2FNUZ && from == DType::kFloat32)
+    return HWY_DYNAMIC_DISPATCH(float_to_float8_e5m2fnuz);
+  if (to == DType::kFloat8E8M0FNU && from == DType::kFloat32)
+    return HWY_DYNAMIC_DISPATCH(float_to_float8_e8m0fnu);
   return nullptr;
 }
 

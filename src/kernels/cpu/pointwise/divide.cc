@@ -44,7 +44,7 @@ T divide_one(Division kind, T x, T y) {
 HWY_BEFORE_NAMESPACE();
 namespace taeda::cpu::HWY_NAMESPACE {
 
-#if HWY_TARGET == HWY_EMU128 || HWY_TARGET == HWY_SCALAR
+#if TD_EMULATED
 
 template <class T>
 void divide(Division kind, T* out, const T* x, const T* y, int64_t n, uint32_t repeated) {

@@ -47,7 +47,7 @@ TD_LOOPS(TD_LOAD)
 
 HWY_BEFORE_NAMESPACE();
 namespace taeda::cpu::HWY_NAMESPACE {
-#if HWY_TARGET == HWY_EMU128 || HWY_TARGET == HWY_SCALAR
+#if TD_EMULATED
 using lanes::dense_table;
 TD_LOOPS(TD_LOAD_ON_LANES)
 #else

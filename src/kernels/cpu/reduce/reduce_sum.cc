@@ -78,9 +78,10 @@ T mean_of(const State& s, int64_t count, const void*) {
     return static_cast<T>(s.total() / static_cast<A>(count));
 }
 
-template <class T, class State>
+template <class T, class State, bool kSkipNaN>
 void sum_row(void* state, const void* x, int64_t n, int64_t) {
-  static_cast<State*>(state)->add(row_table<T>().sum(static_cast<const T*>(x), n));
+  auto* const sum = kSkipNaN ? row_table<T>().nansum : row_table<T>().sum;
+  static_cast<State*>(state)->add(sum(static_cast<const T*>(x), n));
 }
 template <class T, class State>
 void sum_columns(void* states, const void* x, int64_t n, int64_t rows, int64_t stride, int64_t) {
@@ -102,21 +103,33 @@ template <class T>
   for (int64_t i = 0; i < n; i++) to[i] = x[i] == x[i] ? x[i] : T(0);
 }
 template <class T, class State>
-void nansum_row(void* state, const void* x, int64_t n, int64_t) {
-  T block[kReduceTile];
-  for (int64_t i = 0; i < n; i += kReduceTile) {
-    const int64_t m = std::min<int64_t>(kReduceTile, n - i);
-    copy_numbers(block, static_cast<const T*>(x) + i, m);
-    sum_row<T, State>(state, block, m, 0);
-  }
-}
-template <class T, class State>
 void nansum_columns(void* states, const void* x, int64_t n, int64_t rows, int64_t stride, int64_t) {
   T block[kReduceTile];
   for (int64_t i = 0; i < rows; i++) {
     copy_numbers(block, static_cast<const T*>(x) + i * stride, n);
     sum_columns<T, State>(states, block, n, 1, n, 0);
   }
+}
+
+// Complex numbers are columns of real and of imaginary parts.
+template <class T>
+void sum_complex_columns(void* states, const void* data, int64_t n, int64_t rows, int64_t stride,
+                         int64_t) {
+  static_assert(sizeof(Plain<std::complex<double>>) == 2 * sizeof(double));
+  using R = typename T::value_type;
+  row_table<R>().add_columns(static_cast<double*>(states), static_cast<const R*>(data), 2 * n, rows,
+                             2 * stride);
+}
+template <class T>
+void sum_complex_row(void* state, const void* data, int64_t n, int64_t) {
+  constexpr int64_t kWidth = 32, kRows = 8;  // numbers side by side; added before in double
+  Plain<std::complex<double>> sums[kWidth] = {};
+  const T* const x = static_cast<const T*>(data);
+  int64_t i = 0;
+  for (; i + kWidth <= n; i += kRows * kWidth)
+    sum_complex_columns<T>(sums, x + i, kWidth, std::min(kRows, (n - i) / kWidth), kWidth, 0);
+  for (int64_t k = n / kWidth * kWidth; k < n; k++) sums[0].add(std::complex<double>(x[k]));
+  for (const auto& sum : sums) static_cast<Plain<std::complex<double>>*>(state)->add(sum);
 }
 
 // Sums of dense columns of f32: x as rows, added up in the order in which they lie in memory.
@@ -199,8 +212,11 @@ void sum_or_mean(const View& out, const View& self, const OptInts& dim, bool mea
     using State = typename P::State;
     Reducer reducer = PolicyReducer<P>::kReducer;
     if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>) {
-      reducer.row = kSkipNaN ? nansum_row<T, State> : sum_row<T, State>;
+      reducer.row = sum_row<T, State, kSkipNaN>;
       reducer.columns = kSkipNaN ? nansum_columns<T, State> : sum_columns<T, State>;
+    } else if constexpr (is_complex(kDTypeOf<T>)) {
+      reducer.row = sum_complex_row<T>;
+      reducer.columns = sum_complex_columns<T>;
     }
     reduce(reducer, self, dims_or_all(dim), {&result, 1},
            mean ? finalize_each<State, T, mean_of<T, State>>

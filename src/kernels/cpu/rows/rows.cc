@@ -136,9 +136,8 @@ struct Rows {
     const hn::Rebind<T, decltype(wide)> narrow;
     const int64_t lanes = static_cast<int64_t>(hn::Lanes(wide));
     // What Highway emulates turns infinities into the largest number.
-    constexpr bool kEmulated = HWY_TARGET == HWY_EMU128 || HWY_TARGET == HWY_SCALAR;
     int64_t i = 0;
-    for (; !kEmulated && i + lanes <= n; i += lanes) {
+    for (; !TD_EMULATED && i + lanes <= n; i += lanes) {
       const auto v = hn::LoadU(narrow, x + i), sums = hn::LoadU(wide, totals + i);
       if constexpr (std::is_same_v<T, float>) {
         const auto sum = hn::Add(sums, hn::PromoteTo(wide, v));
@@ -152,9 +151,12 @@ struct Rows {
     }
     for (; i < n; i++) out[i] = static_cast<T>(totals[i] += static_cast<double>(x[i]));
   }
+  template <bool kSkipNaN>
   static double sum(const T* x, int64_t n) {
     const Tag<T> d;
-    const auto add = [](V<T> a, V<T> v, int64_t) HWY_ATTR { return hn::Add(a, v); };
+    const auto add = [](V<T> a, V<T> v, int64_t) HWY_ATTR {
+      return hn::Add(a, kSkipNaN ? hn::IfThenZeroElse(hn::IsNaN(v), v) : v);
+    };
     if constexpr (std::is_same_v<T, double>) {
       return total<T>(fold(x, n, hn::Zero(d), T(0), add));
     } else {
@@ -709,7 +711,8 @@ const RowTable<T>* rows() {
   using R = Rows<T>;
   static constexpr RowTable<T> table{R::scan,
                                      R::scan_columns,
-                                     Long<&R::sum>::run,
+                                     Long<&R::template sum<false>>::run,
+                                     Long<&R::template sum<true>>::run,
                                      Long<&R::sum_abs>::run,
                                      R::count_nonzero,
                                      Long<&R::sum_squares>::run,

@@ -20,6 +20,7 @@ struct RowTable {
   void (*scan_columns)(T* out, const T* x, double* totals, int64_t n);
   double (*sum)(const T* x,
                 int64_t n);  // float: at most 8 additions a lane before the rest is added in double
+  double (*nansum)(const T* x, int64_t n);  // the same of the numbers among them
   T (*sum_abs)(const T* x, int64_t n);
   int64_t (*count_nonzero)(const T* x, int64_t n);
   T (*sum_squares)(const T* x, int64_t n);

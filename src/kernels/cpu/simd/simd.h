@@ -23,10 +23,7 @@
 // Functions on vectors (exp, sin,
 // ...) are in simd_math-inl.h, which this header includes.
 
-// Two vector levels and the baseline keep the library small; the levels between are rare.
-#ifndef HWY_DISABLED_TARGETS
-#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL)
-#endif
+#include "base/targets.h"
 #ifdef HWY_TARGET_INCLUDE
 #include "hwy/foreach_target.h"
 #endif
@@ -119,7 +116,7 @@ struct Vec {
     return select(isnan(b), a, select(isnan(a), b, raw_min(a, b)));
   }
   // The extremes of two numbers. With a NaN among them they are b, as x86's instructions give.
-#if HWY_ARCH_X86 && HWY_TARGET != HWY_EMU128 && HWY_TARGET != HWY_SCALAR
+#if HWY_ARCH_X86 && !TD_EMULATED
   friend TD_FN Vec raw_max(Vec a, Vec b) { return hn::Max(a.raw, b.raw); }
   friend TD_FN Vec raw_min(Vec a, Vec b) { return hn::Min(a.raw, b.raw); }
 #else
@@ -235,7 +232,7 @@ TD_FN void store_n(bool* p, Mask<T> m, int64_t n) {
 }
 
 // Reduced floating types widen to float on load and round to nearest even on store.
-#if HWY_TARGET == HWY_EMU128 || HWY_TARGET == HWY_SCALAR  // whose half has no infinity
+#if TD_EMULATED  // whose half has no infinity
 TD_FN Vec<float> load(const Half* p) {
   float x[Vec<float>::size()];
   for (int64_t i = 0; i < Vec<float>::size(); i++) x[i] = static_cast<float>(p[i]);

@@ -546,15 +546,16 @@ TD_FN Vec<double> erf(Vec<double> x) {
   const Mask<double> near = a < 1;
   if (all(near)) return erf_near(x);
   const Vec<double> far = Vec<double>(1) - exp_minus_square(a) * erfc_scaled(a);
-  return copysign(select(near, erf_near(a), far), x);
+  return copysign(any(near) ? select(near, erf_near(a), far) : far, x);
 }
 
 template <class T>
 TD_FN Vec<T> erfc(Vec<T> x) {
-  const Vec<T> a = clamp_number(abs(x), 0, kIsFloat<T> ? 10.2 : 27.5);
+  const Mask<T> near = (x < 0.5) & (x > (kIsFloat<T> ? -0.5 : -1.0));
+  if (all(near)) return Vec<T>(1) - erf_near(x);
+  const Vec<T> a = abs(clamp_number(x, -6, kIsFloat<T> ? 10.2 : 27.5));  // 2 below -6
   const Vec<T> y = erfc_far(a);
   const Vec<T> outer = select(x < 0, Vec<T>(2) - y, y);
-  const Mask<T> near = a < 0.5;
   return any(near) ? select(near, Vec<T>(1) - erf_near(x), outer) : outer;
 }
 
@@ -641,9 +642,27 @@ TD_FN Vec<double> digamma(Vec<double> x) {
 TD_FN Vec<float> digamma(Vec<float> x) {
   return through_double([](Vec<double> v) HWY_ATTR { return digamma(v); }, x);
 }
-template <class T>
-TD_FN Vec<T> trigamma(Vec<T> x) {
-  return map_lanes([](T v) { return special::trigamma(v); }, x);
+// As special::trigamma, with two terms more.
+TD_FN Vec<double> trigamma(Vec<double> x) {
+  using V = Vec<double>;
+  const Mask<double> negative = x < 0;
+  V r = select(negative, V(1) - x, x), sum = 0;
+  for (Mask<double> small = r < 10; any(small); small = r < 10) {
+    sum = select(small, sum + V(1) / (r * r), sum);
+    r = select(small, r + 1, r);
+  }
+  const V i = V(1) / r, z = i * i;
+  const V series = z * polynomial(z, 1. / 6, -1. / 30, 1. / 42, -1. / 30, 5. / 66, -691. / 2730,
+                                  7. / 6, -3617. / 510);
+  const V y = fma(V(1) + V(0.5) * i + series, i, sum);
+  if (!any(negative)) return y;
+  constexpr double kPi = 3.14159265358979324;
+  const V fraction = x - round(x);
+  const V s = V(kPi) / sin(fraction * kPi);
+  return select(negative, select(x == floor(x), V(kInfOf<double>), s * s - y), y);
+}
+TD_FN Vec<float> trigamma(Vec<float> x) {
+  return through_double([](Vec<double> v) HWY_ATTR { return trigamma(v); }, x);
 }
 template <class T>
 TD_FN Vec<T> zeta(Vec<T> s, Vec<T> q) {
@@ -854,12 +873,12 @@ TD_FN TwoParts<double> log_two_parts(Vec<double> x) {
 // in [0.75, 2.25] by x (x-1) (x-2) ..., and log(gamma(t)) = (t-1) (t-2) R(u), where u = (t - 1.3) /
 // (t + 1.3) puts R's singularities far from the interval; error of R 4e-10, 3e-17 if `exact`.
 template <bool exact>
-TD_FN Vec<double> lgamma_series(Vec<double> x) {
+TD_FN Vec<double> lgamma_series(Vec<double> x, [[maybe_unused]] Vec<double> log_x) {
   using V = Vec<double>;
   const V i = V(1) / x, z = i * i;
   if constexpr (!exact) {
     const V series = i * polynomial(z, 1. / 12, -1. / 360, 1. / 1260);
-    return fma(x - 0.5, log(x) - 1, series + 0.418938533204672742);
+    return fma(x - 0.5, log_x - 1, series + 0.418938533204672742);
   } else {
     const V series = i * polynomial(z, 1. / 12, -1. / 360, 1. / 1260, -1. / 1680, 1. / 1188,
                                     -691. / 360360, 1. / 156, -3617. / 122400);
@@ -873,7 +892,7 @@ template <bool exact>
 TD_FN Vec<double> lgamma_positive(Vec<double> x) {
   using V = Vec<double>;
   const Mask<double> large = x >= 8;
-  if (all(large)) return lgamma_series<exact>(x);
+  if (all(large)) return lgamma_series<exact>(x, exact ? x : log(x));
   const Mask<double> below = x < 0.75;
   V t = select(below, x + 1, x), product = select(below, x, V(1));
   for (Mask<double> far = (t > 2.25) & !large; any(far); far = (t > 2.25) & !large) {
@@ -894,9 +913,9 @@ TD_FN Vec<double> lgamma_positive(Vec<double> x) {
                    -0.156909077160663409, 0.0861742560072315513, -0.0961902612205303713,
                    0.0637366412426520689, -0.0688400222187265475, 0.0596825769393126566,
                    -0.0632214007187729522);
-  const V moved = log(product);
+  const V moved = log(exact ? product : select(large, x, product));
   const V y = fma((t - 1) * (t - 2), r, select(below, -moved, moved));
-  return any(large) ? select(large, lgamma_series<exact>(x), y) : y;
+  return any(large) ? select(large, lgamma_series<exact>(x, moved), y) : y;
 }
 TD_FN Vec<float> lgamma(Vec<float> x) {
   const auto positive_or_not = [](Vec<double> v) HWY_ATTR {

@@ -59,7 +59,10 @@ TD_FN Vec<float> i0e(Vec<float> x) {
     return by_size(
         size, 4,
         [](V v) HWY_ATTR { return series(fma(v, V(0.5), V(-1)), bessel_fits::kFloatI0Near); },
-        [](V v) HWY_ATTR { return series(V(8) / v - V(1), bessel_fits::kFloatI0Far) / sqrt(v); });
+        [](V v) HWY_ATTR {
+          const V i = V(1) / v;
+          return series(fma(i, V(8), V(-1)), bessel_fits::kFloatI0Far) * sqrt(i);
+        });
   };
   return through_double(f, abs(x));
 }
@@ -69,7 +72,10 @@ TD_FN Vec<float> i1e(Vec<float> x) {
     return by_size(
         size, 4,
         [](V v) HWY_ATTR { return v * series(fma(v, V(0.5), V(-1)), bessel_fits::kFloatI1Near); },
-        [](V v) HWY_ATTR { return series(V(8) / v - V(1), bessel_fits::kFloatI1Far) / sqrt(v); });
+        [](V v) HWY_ATTR {
+          const V i = V(1) / v;
+          return series(fma(i, V(8), V(-1)), bessel_fits::kFloatI1Far) * sqrt(i);
+        });
   };
   return copysign(through_double(f, abs(x)), x);
 }
