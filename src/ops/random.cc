@@ -25,6 +25,7 @@
 #include "op/empty_like.h"
 #include "op/expand.h"
 #include "op/mul.h"
+#include "op/new_zeros.h"
 #include "op/normal_.h"
 #include "op/randint.h"
 #include "op/randint_like.h"
@@ -502,7 +503,7 @@ Tensor multinomial(const Tensor& self, int64_t samples, bool replacement, Genera
 
 Tensor dropout(const Tensor& input, double p, bool train) {
   if (p == 0 || !train || input.numel() == 0) return input;
-  if (p == 1) return op::mul(input, Tensor(0.0));
+  if (p == 1) return op::mul(input, op::new_zeros(input, {}, {}));
   if (is_complex(input.dtype())) {
     const Tensor noise = op::bernoulli_p(op::real(op::detach(input)), 1 - p, nullptr);
     return op::mul(input, op::div(noise, Tensor(1 - p)));
@@ -512,7 +513,7 @@ Tensor dropout(const Tensor& input, double p, bool train) {
 
 Tensor dropout_(const Tensor& self, double p, bool train) {
   if (p == 0 || !train || self.numel() == 0) return self;
-  if (p == 1) return op::mul_inplace(self, Tensor(0.0));
+  if (p == 1) return op::mul_inplace(self, op::new_zeros(self, {}, {}));
   const Tensor noise =
       op::bernoulli_inplace_float(empty_like_tensor(self, self.dtype()), 1 - p, nullptr);
   return op::mul_inplace(self, op::div(noise, Tensor(1 - p)));

@@ -7,7 +7,7 @@ import warnings
 from typing import Any
 
 import taeda
-from taeda import Tensor
+from taeda import _C, Tensor
 from taeda._arguments import require_bool, require_tensors
 
 from .raw import has, raw, raw_
@@ -37,8 +37,11 @@ def _noise(input: Tensor, p: float, whole_features: bool) -> Tensor:
         if input.dim() < 2:
             raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
         shape = (*input.shape[:2], *(1 for _ in input.shape[2:]))
-        return input.new_empty(shape).bernoulli_(1 - p)
-    return taeda.empty_like(input).bernoulli_(1 - p)
+        made = input.new_empty(shape)
+    else:
+        made = taeda.empty_like(input)
+    # Samples of vmap that share the input have masks of their own.
+    return taeda.bernoulli(made, 1 - p) if _C._vmap_level() else made.bernoulli_(1 - p)
 
 
 def _composite(whole_features: bool, alpha: bool) -> Any:
