@@ -30,7 +30,7 @@ def test_results_are_written_where_out_says(call, given):
         assert all(lib.equal(x, y) for x, y in zip(made, expected))
         found.append((str(op._schema), [(x.shape, x.stride(), str(x.dtype)) for x in made]))
     assert found[0] == found[1]
-    with pytest.raises(RuntimeError, match="expected an out tensor of torch.float32"):
+    with pytest.raises(RuntimeError, match="expected an out tensor of"):
         op(*args, **{n: r.double() for n, r in outs.items()})
 
 
