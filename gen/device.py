@@ -115,7 +115,8 @@ def contract_lines(op: Op, table: Table) -> list[str]:
     """Checks in front of the device code: definedness, devices, dtypes, then the entry's own."""
     first = op.sig.first_tensor
     lines = [line for a in op.sig.args for line in _argument_lines(op, a, first)]
-    unchecked = "any" if op.body == "kernel" else "all"  # what others call checks for them
+    # What composites call checks for them.
+    unchecked = "any" if op.body == "kernel" or op.kernels else "all"
     if op.body != "pointwise" and op.types not in ("any", unchecked) and first:
         lines.append(f'contract::types("{op.name}", {op.type_mask}, {first}.dtype());')
     if op.mutates and op.dispatched:

@@ -39,7 +39,7 @@ SCALAR_METHODS = _by_type(
 # plain C++ functions that expressions may call, where the operator of that name is not meant
 NUMBER_FUNCTIONS = "abs sqrt exp log pow floor ceil lgamma"
 BUILTINS = _by_type(
-    B="is_floating is_integral is_complex is_inexact is_reduced_floating can_cast",
+    B="is_floating is_integral is_complex is_inexact is_reduced_floating is_storage_type can_cast",
     D="to_real to_complex promote_types default_dtype result_type",
     I="item_size len int",
     N="broadcast",

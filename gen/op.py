@@ -23,10 +23,9 @@ BODIES = {
     "cpp": "hand-written function on Tensors in src/ops",
 }
 FILE_KEYS = ("optimize", "out_dtype")
-# The kinds of dtypes in each; "any" has the storage types too (include/taeda/dtype.h).
-TYPE_SETS = {
-    "any": "Bool Integer Floating Complex",
-    "all": "Bool Integer Floating Complex",
+# The kinds of dtypes in each; some have storage types too, "any" all (include/taeda/dtype.h).
+WITHOUT_UNSIGNED = ("all complex32", "all float8 complex32")  # uint16, uint32, uint64
+TYPE_SETS = dict.fromkeys(("any", "all", *WITHOUT_UNSIGNED), "Bool Integer Floating Complex") | {
     "numeric": "Integer Floating Complex",
     "real": "Bool Integer Floating",
     "inexact": "Floating Complex",

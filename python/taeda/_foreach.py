@@ -115,6 +115,11 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float, complex)) or _is_numpys(value)
 
 
+def _is_value(x: Any) -> bool:
+    """Whether a tensor stands for its number, which no list's elements are promoted by."""
+    return isinstance(x, Tensor) and not x.requires_grad
+
+
 def _is_numpys(value: Any) -> bool:
     """Whether it is one of NumPy's numbers; without loading NumPy."""
     numpy = sys.modules.get("numpy")
@@ -215,11 +220,14 @@ def _functions(name: str) -> tuple[Callable, Callable]:
             )
         if name in ("addcmul", "addcdiv") and len(args) == 2:
             args = (*args, 1)
+        if name not in ("mul", "div") and not alpha:  # these take a tensor as one
+            args = tuple(x.item() if _is_value(x) else x for x in args)
         each = _each(name, self, args)
         return _applied(name, function, each, alpha) if args else map(function, self)
 
     def foreach(self: Any, *args: Any, **options: Any) -> tuple[Tensor, ...]:
         if name == "pow" and _is_number(self):  # a base for all the exponents
+            self = self.item() if isinstance(self, Tensor) else self
             (exponents,) = _arguments(name, ("exponent: tensors",), [], args, options)
             power = _C._by_owner["torch"]["pow"]
             powers = (power(self, x) for (x,) in _each(name, exponents, ()))

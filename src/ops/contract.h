@@ -27,8 +27,8 @@ void written(const Tensor& t, const Write& write) {
   t.impl()->bump_version();
 }
 
-// The table's sets of dtypes (`types:`). Only the last has all storage types; those that are
-// integers have bits, too.
+// The table's sets of dtypes (`types:`). Only kAny has all storage types; those that are integers
+// have bits, too.
 inline constexpr DTypeSet kBool = dtypes_of(DTypeKind::kBool);
 inline constexpr DTypeSet kIntegral = dtypes_of(DTypeKind::kInteger) & ~kStorageDTypes;
 inline constexpr DTypeSet kFloating = dtypes_of(DTypeKind::kFloating) & ~kStorageDTypes;
@@ -39,6 +39,9 @@ inline constexpr DTypeSet kReal = kIntegral | kBool | kFloating;
 inline constexpr DTypeSet kNumeric = kIntegral | kInexact;
 inline constexpr DTypeSet kAll = kReal | kComplex;
 inline constexpr DTypeSet kAny = kAll | kStorageDTypes;
+inline constexpr DTypeSet kComplex32 = dtype_bit(DType::kComplex32);
+inline constexpr DTypeSet kFloat8 =
+    dtypes_of(DTypeKind::kFloating) & kStorageDTypes & ~dtype_bit(DType::kFloat4E2M1FNx2);
 
 [[noreturn, gnu::cold]] void fail_undefined(std::string_view op, std::string_view argument);
 [[noreturn, gnu::cold]] void fail_types(std::string_view op, DType got);

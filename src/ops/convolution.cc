@@ -63,7 +63,7 @@ Geometry make_geometry(int64_t ndim, IntSpan stride, IntSpan padding, IntSpan di
   Geometry g{repeated(stride, count, "stride"),
              repeated(padding, count, "padding"),
              repeated(dilation, count, "dilation"),
-             transposed ? repeated(output_padding, count, "output_padding") : DimVector(count, 0),
+             repeated(output_padding, count, "output_padding"),
              transposed,
              groups};
   const auto all = [](const DimVector& values, int64_t least) {
@@ -80,6 +80,7 @@ Geometry make_geometry(int64_t ndim, IntSpan stride, IntSpan padding, IntSpan di
              "output padding must be smaller than either stride or dilation, but got {} {} {}",
              by_axis("output_padding", g.output_padding, 0), by_axis("stride", g.stride, 1),
              by_axis("dilation", g.dilation, 1));
+  if (!transposed) g.output_padding = DimVector(count, 0);
   return g;
 }
 

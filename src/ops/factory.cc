@@ -639,10 +639,14 @@ Tensor to_device(const Tensor& self, Device device, bool non_blocking) {
   return moved_to(self, device, non_blocking);
 }
 
-// Elements that share memory may all be given one value.
+// Elements that share memory may all be given one value: a number that fits, or a tensor's, which
+// is converted.
 Tensor fill_(const Tensor& self, const Tensor& value) {
+  const bool as_it_is = value.impl()->wrapped_number || value.dtype() == self.dtype();
   if (value.device().is_cpu() || value.device() != self.device())
-    kernels::fill(view_of(self), value.item_scalar());
+    kernels::fill(view_of(self), as_it_is
+                                     ? value.item_scalar()
+                                     : op::to_dtype(value, self.dtype(), false, {}).item_scalar());
   else
     kernels::copy(view_of(self), view_of(op::expand(value, self.sizes(), false)));
   return self;

@@ -103,7 +103,8 @@ int64_t normalization(const OptText& norm, bool forward) {
 // Integers become the default dtype; half precision has no transforms on the CPU.
 Tensor floating(const Tensor& x, bool complex) {
   DType t = is_inexact(x.dtype()) ? x.dtype() : default_dtype();
-  TD_CHECK(!is_reduced_floating(t), "Unsupported dtype {}", scalar_type_name(t));
+  TD_CHECK(!is_reduced_floating(t) && !is_storage_type(t), "Unsupported dtype {}",
+           scalar_type_name(t));
   if (complex) t = to_complex(t);
   return x.dtype() == t ? x : op::to_dtype(x, t, false, std::nullopt);
 }

@@ -13,7 +13,7 @@ namespace {
 // The elements as 64-bit floats or integers, seen as integers.
 Tensor bits(const Tensor& self) {
   const DType dtype = self.dtype();
-  TD_CHECK_IMPLEMENTED(!is_complex(dtype) && dtype != DType::kUInt64,
+  TD_CHECK_IMPLEMENTED(!is_complex(dtype) && !is_storage_type(dtype),
                        "\"xor_sum_cpu\" not implemented for '{}'", scalar_type_name(dtype));
   if (!is_floating(dtype)) return op::_cast(self, DType::kInt64, {});
   return op::view_dtype(op::_cast(self, DType::kFloat64, {}), DType::kInt64);

@@ -20,6 +20,7 @@
 #include "op/logical_not.h"
 #include "op/masked_select.h"
 #include "op/mul.h"
+#include "op/new_zeros.h"
 #include "op/reshape.h"
 #include "op/searchsorted.h"
 #include "op/select.h"
@@ -147,7 +148,7 @@ std::tuple<Tensor, TensorList> by_edges(const Tensor& self, TensorSpan bins, con
 // Numbers as points of one dimension, and their weights in a row.
 Tensor points_of(const Tensor& self) { return op::reshape(self, {-1, 1}); }
 Tensor weights_of(const Tensor& self, const Tensor& weight) {
-  const bool alike = weight.defined() && weight.sizes() == self.sizes();
+  const bool alike = weight.defined() && weight.numel() == self.numel();
   return alike ? op::reshape(weight, {-1}) : weight;
 }
 
@@ -161,6 +162,10 @@ std::tuple<Tensor, Tensor> of_one_dimension(const std::tuple<Tensor, TensorList>
 Tensor _histogramdd_counts(const Tensor& self, TensorSpan edges, IntSpan equal, bool filtered,
                            const Tensor& weight, bool density) {
   const int64_t dims = static_cast<int64_t>(edges.size());
+  if (dims == 0) {  // points without coordinates are in no bin
+    const Tensor none = op::new_zeros(self, {}, {});
+    return density ? op::div(none, none) : none;
+  }
   TensorList columns;
   for (const Tensor& column : op::unbind(op::reshape(self, {-1, dims}), 1)) {
     columns.push_back(op::contiguous(column, MemoryFormat::kContiguous));

@@ -39,6 +39,7 @@
 #include "op/to_dtype.h"
 #include "op/uniform_.h"
 #include "ops/allocate.h"
+#include "ops/batching/level.h"
 #include "ops/dispatch.h"
 #include "ops/host.h"
 #include "ops/rules.h"
@@ -506,7 +507,7 @@ Tensor multinomial(const Tensor& self, int64_t samples, bool replacement, Genera
 
 Tensor dropout(const Tensor& input, double p, bool train) {
   if (p == 0 || !train || input.numel() == 0) return input;
-  if (p == 1) return op::mul(input, Tensor(0.0));
+  if (p == 1) return op::mul(input, op::new_zeros(input, {}, {}));
   if (is_complex(input.dtype())) {
     const Tensor noise = op::bernoulli_p(op::real(op::detach(input)), 1 - p, nullptr);
     return op::mul(input, op::div(noise, Tensor(1 - p)));
@@ -516,7 +517,7 @@ Tensor dropout(const Tensor& input, double p, bool train) {
 
 Tensor dropout_(const Tensor& self, double p, bool train) {
   if (p == 0 || !train || self.numel() == 0) return self;
-  if (p == 1) return op::mul_inplace(self, Tensor(0.0));
+  if (p == 1) return op::mul_inplace(self, op::new_zeros(self, {}, {}));
   const Tensor noise =
       op::bernoulli_inplace_float(empty_like_tensor(self, self.dtype()), 1 - p, nullptr);
   return op::mul_inplace(self, op::div(noise, Tensor(1 - p)));
@@ -540,7 +541,9 @@ Noise dropout_noise(const Tensor& input, double p, bool channels, bool alpha) {
     std::fill(sizes.begin() + 2, sizes.end(), 1);
   }
   const Tensor memory = channels ? op::new_empty(input, sizes, {}) : op::empty_like(input, {}, {});
-  const Tensor kept = op::bernoulli_inplace_float(memory, 1 - p, nullptr);
+  // Samples of vmap that share the input have masks of their own.
+  const Tensor kept = batching::current() ? op::bernoulli_p(memory, 1 - p, nullptr)
+                                          : op::bernoulli_inplace_float(memory, 1 - p, nullptr);
   if (!alpha) return {op::div_inplace(kept, Tensor(1 - p)), {}};
   const double scale = 1 / std::sqrt((kFarBelow * kFarBelow * p + 1) * (1 - p));
   const Tensor dropped = op::sub(kept, Tensor(1), Scalar(int64_t{1}));

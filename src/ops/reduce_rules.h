@@ -19,7 +19,7 @@ DType statistics_dtype(DType t);
 double epsilon(DType t);
 // "Float", as PyTorch's messages name dtypes.
 std::string type_name(DType t);
-// Whether numbers of the dtype add up: all but the eight-bit floats, for which it raises.
+// Whether sums and products may have the dtype: it raises for storage types but complex32.
 bool adds_up(std::string_view kernel, DType t);
 // "float", "long int", "c10::Half": as other messages of PyTorch's name them.
 std::string cxx_type_name(DType t);

@@ -75,6 +75,13 @@ Tensor index_from_sequence(PyObject* object) {
   return is_floating(index.dtype()) ? op::to_dtype(index, DType::kInt64, false, {}) : index;
 }
 
+// NumPy's arrays are read as lists of their elements are: numbers but masks' as int64.
+Tensor whole_numbers(const Tensor& index) {
+  const bool is_mask = index.dtype() == DType::kBool || index.dtype() == DType::kUInt8;
+  return is_mask || index.dtype() == DType::kInt64 ? index
+                                                   : op::to_dtype(index, DType::kInt64, false, {});
+}
+
 TensorIndex to_index(PyObject* object) {
   if (PyLong_CheckExact(object)) return to_int(object);
   if (PySlice_Check(object)) return to_slice(object);
@@ -83,7 +90,7 @@ TensorIndex to_index(PyObject* object) {
   if (PyBool_Check(object)) return object == Py_True;
   if (is_tensor(object)) return tensor_of(object);
   if (is_sequence(object)) return index_from_sequence(object);
-  if (is_numpy_array(object)) return tensor_from_buffer(object, /*copy=*/true);
+  if (is_numpy_array(object)) return whole_numbers(tensor_from_buffer(object, /*copy=*/true));
   if (can_be_int(object)) return to_int(object);
   if (PyIndex_Check(object) && !is_numpy_scalar(object))
     return to_int(PyRef::check(PyNumber_Index(object)).get());

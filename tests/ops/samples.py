@@ -31,7 +31,8 @@ TYPES = {
     "numeric": ["uint8", "int64", "float32", "float64", "bfloat16", "complex128"],
     "all": ["bool", "uint8", "int32", "int64", "float16", "float32", "bfloat16", "complex128"],
 }
-TYPES["any"] = TYPES["all"]  # storage types: tests/python/test_storage_types.py
+for name in ("any", "all complex32", "all float8 complex32"):
+    TYPES[name] = TYPES["all"]  # storage types: tests/python/test_storage_types.py
 TYPES["integral_bool floating"] = TYPES["real"]
 LAYOUTS = ("plain", "transposed", "sliced", "expanded")
 

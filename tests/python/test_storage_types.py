@@ -275,7 +275,7 @@ def test_numbers_overflow_where_they_do_in_pytorch(torch) -> None:
 
 
 def test_elements_are_written_by_index(torch) -> None:
-    for name in STORAGE:  # PyTorch has no index_put for most
+    for name in (*FLOAT8, "complex32"):  # PyTorch has no masked_fill for the first
         x = made(taeda, name)
         x[taeda.tensor([0, 1])] = x[2:4].clone()
         assert x.float().tolist()[:4] == made(taeda, name).float().tolist()[2:4] * 2
@@ -355,6 +355,75 @@ def test_operators_that_move_and_compare_elements_give_pytorchs_results(torch, t
     assert_same(f"(lambda x: ({text}, x))(made('{name}'))", torch)
 
 
+# Taken of some of these types alone, or of none.
+CHOOSY = """
+torch.nonzero(x)
+torch.nonzero(x, as_tuple=True)
+torch.argwhere(x)
+torch.nonzero_static(x, size=2)
+torch.count_nonzero(x)
+torch.count_nonzero(x, 0)
+x.masked_fill(MASK, 1)
+x.masked_fill_(MASK, torch.tensor(1.0))
+x.masked_select(MASK)
+x.masked_scatter(MASK, x)
+x.index_fill(0, torch.tensor([1]), 2)
+x.index_fill_(0, torch.tensor([1]), torch.tensor(2.0))
+x.index_select(0, torch.tensor([1, 0]))
+x.reshape(2, 3).index_select(1, torch.tensor([1, 0]))
+x.index_copy(0, torch.tensor([1]), x[:1].clone())
+x.index_put((torch.tensor([1]),), x[:1].clone())
+x.__setitem__(torch.tensor([1]), 3)
+x.repeat_interleave(torch.tensor([1, 2, 1, 0, 1, 1]))
+x.reshape(2, 3).tril()
+x.reshape(2, 3).triu(1)
+x.flip(0)
+x.reshape(2, 3).flip(0)
+x.reshape(2, 3).t().flip(0)
+x.reshape(2, 3).t().flip(1)
+x.reshape(2, 3).rot90()
+x.reshape(2, 3).trace()
+x.bincount()
+x.histc(4)
+torch.searchsorted(x, x)
+torch.searchsorted(x, 2)
+torch.bucketize(x, x)
+torch.hash_tensor(x)
+torch.unique(x, return_inverse=True)
+torch.nn.functional.pad(x.reshape(1, 2, 3), (1, 1), "reflect")
+torch.nn.functional.pad(x.reshape(1, 2, 3), (1, 1), "replicate")
+torch.nn.functional.pad(x.reshape(1, 2, 3), (1, 1), "circular")
+torch.nn.functional.hinge_embedding_loss(x, torch.tensor([1, -1, 1, -1, 1, 1]))
+"""
+SUMS = "sum prod cumsum cumprod softmax log_softmax".split()
+
+
+@pytest.mark.parametrize("text", CHOOSY.strip().split("\n"))
+@pytest.mark.parametrize("name", STORAGE)
+def test_operators_take_the_types_that_pytorchs_take(torch, text, name) -> None:
+    if name == "float8_e8m0fnu" and ("index_put" in text or "setitem" in text):
+        return  # of the eight-bit floats the one that PyTorch has none of
+    text = text.replace("MASK", "torch.tensor([True, False, True, False, True, True])")
+    assert_same(f"(lambda x: ({text}, x))(made('{name}'))", torch)
+
+
+@pytest.mark.parametrize("operator", SUMS)
+@pytest.mark.parametrize("name", [*UNSIGNED, *FLOAT8])
+def test_no_sum_has_a_storage_type(torch, operator, name) -> None:
+    assert_same(f"torch.ones(3).{operator}(0, dtype=dtype)", torch, name)
+
+
+@pytest.mark.parametrize("name", UNSIGNED)
+def test_unsigned_integers_have_a_nansum(torch, name) -> None:
+    assert_same(f"made('{name}').nansum()", torch)
+
+
+@pytest.mark.parametrize("name", FLOAT8)
+@pytest.mark.parametrize("transform", ["fft", "ifft", "rfft", "irfft", "hfft", "ihfft", "fftn"])
+def test_eight_bit_floats_have_no_transforms(torch, name, transform) -> None:
+    assert_same(f"torch.fft.{transform}(made('{name}'))", torch)
+
+
 UNSIGNED_ALONE = """
 x + 1.5
 x / x
@@ -378,6 +447,7 @@ torch.result_type(x, torch.tensor(1))
 torch.result_type(x, torch.tensor([1]))
 [0, 1, 2, 3, 4][x[0]]
 x.isinf(), x.isfinite()
+torch.empty_like(x).random_(3).shape
 torch.testing.assert_close(x, x)
 x.floor(), x.ceil(), x.round(), x.trunc(), x.fix(), x.nan_to_num()
 x.clone().floor_(), x.clone().nan_to_num_()
@@ -395,6 +465,18 @@ def test_unsigned_integers_take_part_in_floating_arithmetic_as_in_pytorch(
     torch, text, name
 ) -> None:
     assert_same(f"(lambda x: {text})(made('{name}'))", torch)
+
+
+OUTSIDE = [2.0**63, 2.0**64, -(2.0**63), 1.5e19, 2e19, 1e30, -1e30, -1.5]
+OUTSIDE += [float("nan"), float("inf"), float("-inf")]
+
+
+@pytest.mark.parametrize("source", ["float32", "float64", "float16", "bfloat16"])
+def test_floats_beyond_uint64_convert_as_in_pytorch(torch, source) -> None:
+    values = f"torch.tensor({OUTSIDE}, dtype=torch.float64).to(torch.{source})"
+    values = values.replace("inf", "float('inf')").replace("nan", "float('nan')")
+    assert_same(f"{values}.to(torch.uint64)", torch)
+    assert_same(f"[x.to(torch.uint64).item() for x in {values}]", torch)
 
 
 FLOAT8_ALONE = """

@@ -8,7 +8,7 @@ from typing import Any
 
 import taeda
 from taeda import _C, Tensor
-from taeda._library.spelling import define
+from taeda._library.spelling import define, define_out
 
 from .registry import new
 
@@ -47,6 +47,65 @@ def _linalg_solve_ex(
     result, info = taeda.linalg.solve_ex(A, B, left=left, check_errors=check_errors)
     LU, pivots = taeda.linalg.lu_factor_ex(A.detach())[:2]
     return result, LU, pivots, info
+
+
+for _op in (_linalg_det, _linalg_slogdet, _linalg_solve_ex):
+    define_out(_op)
+
+# What a nonzero info of LAPACK's means, by how the functions' names begin.
+_UNCONVERGED = (
+    "The algorithm failed to converge because the input matrix is ill-conditioned or has too many "
+    "repeated {} (error code: {{}})."
+)
+_FAILURES = {
+    "inv": "The diagonal element {} is zero, the inversion could not be completed because the "
+    "input matrix is singular.",
+    "cholesky": "The factorization could not be completed because the input is not positive-"
+    "definite (the leading minor of order {} is not positive-definite).",
+    "solve": "The solver failed because the input matrix is singular.",
+    "svd": _UNCONVERGED.format("singular values"),
+    "eig": _UNCONVERGED.format("eigenvalues"),
+    "lstsq": "The least squares solution could not be computed because the input matrix does not "
+    "have full rank (error code: {}).",
+    "lu_factor": "U[{0},{0}] is zero and using it on lu_solve would result in a division by zero.",
+}
+
+
+@define("_linalg_check_errors(Tensor info, str api_name, *, bool is_matrix) -> ()")
+def _linalg_check_errors(info: Tensor, api_name: str, *, is_matrix: bool) -> None:
+    """Raises what a nonzero element of `info` means, naming the function and the matrix."""
+    codes = [info.item()] if is_matrix else info.reshape(-1).tolist()
+    at, code = next(((i, code) for i, code in enumerate(codes) if code), (0, 0))
+    if not code:
+        return
+    where = f"{api_name}: " if is_matrix else f"{api_name}: (Batch element {at}): "
+    name = api_name.removeprefix("torch.").removeprefix("linalg.")
+    kind = next((kind for kind in _FAILURES if name.startswith(kind)), None)
+    if code < 0 or kind is None:
+        raise RuntimeError(f"{where}Unknown error code: {code}.")
+    error: Any = RuntimeError if kind == "lu_factor" else taeda.linalg.LinAlgError
+    raise error(where + _FAILURES[kind].format(code))
+
+
+# --- histograms ---
+
+_COUNTS = "*, float[]? range=None, Tensor? weight=None, bool density=False"
+
+
+@define(f"_histogramdd_bin_edges(Tensor self, int[] bins, {_COUNTS}) -> Tensor[]")
+def _histogramdd_bin_edges(self: Tensor, bins: Any, **options: Any) -> list[Tensor]:
+    """The edges of histogramdd's bins."""
+    return [*taeda.histogramdd(self, bins, **options).bin_edges]
+
+
+@define(f"_histogramdd_from_bin_cts(Tensor self, int[] bins, {_COUNTS}) -> Tensor")
+@define(
+    "_histogramdd_from_bin_tensors(Tensor self, Tensor[] bins, *, Tensor? weight=None, "
+    "bool density=False) -> Tensor"
+)
+def _histogramdd_counts(self: Tensor, bins: Any, **options: Any) -> Tensor:
+    """The counts of histogramdd's bins."""
+    return taeda.histogramdd(self, bins, **options).hist
 
 
 # --- losses ---
@@ -147,13 +206,17 @@ def _trilinear(
                 f"_trilinear: expected tensors of {count} dimensions with the new ones, but got "
                 f"{tensor.dim()} and {len(new_dims)} new ones"
             )
+        if not (i1.numel() and i2.numel() and i3.numel()):
+            tensor = tensor.to(i1.dtype)  # nothing is multiplied
         operands += [tensor, dims]
     kept = [d for d in range(count) if d not in sumdim]
     found = {d for dims in operands[1::2] for d in dims}
     result = taeda.einsum(*operands, [d for d in kept if d in found])
     for at, d in enumerate(kept):
         result = result if d in found else result.unsqueeze(at)
-    return result
+    if not taeda.can_cast(result.dtype, i1.dtype):
+        raise RuntimeError(f"_trilinear: {result.dtype} can't be cast to {i1.dtype}, i1's dtype")
+    return result.to(i1.dtype)
 
 
 # --- optimizers ---

@@ -6,7 +6,7 @@ from typing import Any
 
 from taeda import Tensor
 
-from .spelling import aten, define, ours, spells
+from .spelling import aten, define, define_out, ours, spells
 
 
 @spells("_where")
@@ -70,6 +70,8 @@ _EIGH = define(
     '_linalg_eigh(Tensor A, str UPLO="L", bool compute_v=True) -> '
     "(Tensor eigenvalues, Tensor eigenvectors)"
 )(lambda A, uplo="L", v=True: ours._linalg_eigh(A, uplo.upper() == "U", v))
+for _op in (_SVD, _EIGH):
+    define_out(_op)
 
 
 @spells("_linalg_svd")

@@ -144,6 +144,30 @@ def define(schema: str, recorded: Callable | None = None) -> Callable:
     return add
 
 
+def define_out(op: Any) -> Any:
+    """Its overload that writes into tensors, named as its results are."""
+    schema = op._schema
+    names = [result.name for result in schema.returns]
+    outs = ", ".join(f"Tensor({letter}!) {name}" for letter, name in zip("abcd", names))
+    call = str(schema).partition("::")[2].partition(" -> ")[0].removesuffix(")")
+    name, _, parameters = call.partition("(")
+    star = "" if "*, " in parameters else "*, "
+
+    def write(*args: Any, **kwargs: Any) -> tuple[Tensor, ...]:
+        written = [kwargs.pop(name) for name in names]
+        for out, result in zip(written, op(*args, **kwargs)):
+            if out.dtype != result.dtype:
+                raise RuntimeError(
+                    f"{schema.name}: expected an out tensor of {result.dtype}, got {out.dtype}"
+                )
+            if out.shape != result.shape:
+                out.resize_(result.shape).as_strided_(result.shape, result.stride())
+            out.copy_(result)
+        return tuple(written)
+
+    return define(f"{name}.{names[0]}({parameters}, {star}{outs}) -> ({outs})")(write)
+
+
 def functional(name: str) -> Any:
     """A function of torch.nn.functional."""
     return getattr(taeda.nn.functional, name)

@@ -271,7 +271,7 @@ void write_offsets(const View& self, const View& values, int64_t first, int64_t 
   const DenseView source(values, self);
   const Layout l = layout_of(self, first, count);
   if (add) {
-    with_dtype<Join<AllTypes, Types<ComplexHalf>>>(self.dtype, [&](auto zero) {
+    with_dtype<Join<AllTypes, Types<ComplexHalf>>>(self.dtype, "index_put", [&](auto zero) {
       using T = decltype(zero);
       write(self.as<T>(), source.as<T>(), l, offsets, [](T& a, const T& b) { accumulate(a, b); });
     });

@@ -39,9 +39,10 @@ template <class To, class From>
   } else if constexpr (StoredFloat<To>) {
     return To(static_cast<float>(x));
   } else if constexpr (std::is_same_v<To, uint64_t> && std::is_floating_point_v<From>) {
+    // By halves of the range, each as int64: 2^64 and more is 0.
     constexpr From half = From(0x1p63);
-    return x >= half && x < 2 * half ? static_cast<To>(x)
-                                     : static_cast<To>(truncate_to<int64_t>(x));
+    return x >= half ? static_cast<To>(truncate_to<int64_t>(x - half)) ^ (To{1} << 63)
+                     : static_cast<To>(truncate_to<int64_t>(x));
   } else if constexpr (std::is_integral_v<To> && std::is_floating_point_v<From>) {
     constexpr bool narrow = (std::is_signed_v<To> && sizeof(To) <= 4) || sizeof(To) == 2;
     using Wide = std::conditional_t<narrow, int32_t, int64_t>;

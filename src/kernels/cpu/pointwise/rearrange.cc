@@ -1,4 +1,5 @@
-// flip, tril and triu: copies with elements moved or cleared. Results are row-major.
+// flip, tril and triu: copies with elements moved or cleared. Results are row-major. As in PyTorch,
+// flip of storage types moves whole rows.
 #include <algorithm>
 #include <cstring>
 
@@ -6,6 +7,7 @@
 #include "kernels/cpu/index/index_common.h"
 #include "kernels/cpu/pointwise/loop.h"
 #include "kernels/cpu/simd/stream.h"
+#include "taeda/error.h"
 
 namespace taeda::cpu {
 namespace {
@@ -43,6 +45,9 @@ void flip(const View& out, const View& self, IntSpan dims) {
   for (int64_t d : dims) {
     if (self.ndim() == 0) break;
     const size_t i = static_cast<size_t>(d);
+    const bool within_rows = self.sizes[i] > 1 && self.strides[i] == 1;
+    TD_CHECK_IMPLEMENTED(!within_rows || !is_storage_type(self.dtype),
+                         "\"flip_cpu\" not implemented for '{}'", scalar_type_name(self.dtype));
     start += (self.sizes[i] - 1) * strides[i];
     strides[i] = -strides[i];
   }

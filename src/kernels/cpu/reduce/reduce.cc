@@ -235,6 +235,12 @@ class Plan {
     }
   }
 
+  // n elements as `compute` values.
+  void load(char* to, int64_t to_stride, const char* from, int64_t stride, int64_t n) const {
+    convert_summand(to, reducer_.compute, to_stride, from, x_.dtype, stride, n,
+                    results_[0].view->dtype);
+  }
+
   void rows(const Unit& unit, int64_t offset, int64_t n, int64_t index, char* states) const {
     alignas(64) char buffer[kReduceBlock * 16];
     for (int64_t j = 0; j < unit.n; j++) {
@@ -243,7 +249,7 @@ class Plan {
         const int64_t m = std::min(kReduceBlock, n - i);
         const char* p = at(x_, offset + j * run_.in + i * inner_.in);
         if (!dense_) {
-          convert_row(buffer, reducer_.compute, 1, p, x_.dtype, inner_.in, m);
+          load(buffer, 1, p, inner_.in, m);
           p = buffer;
         }
         reducer_.row(states + j * reducer_.state_size, p, m, index + i);
@@ -271,13 +277,11 @@ class Plan {
     // Gather along the smaller of the two strides.
     if (run_.in <= inner_.in || m == 1) {
       for (int64_t k = 0; k < m; k++) {
-        convert_row(buffer + k * n * item, reducer_.compute, 1, at(x_, offset + k * inner_.in),
-                    x_.dtype, run_.in, n);
+        load(buffer + k * n * item, 1, at(x_, offset + k * inner_.in), run_.in, n);
       }
     } else {
       for (int64_t j = 0; j < n; j++) {
-        convert_row(buffer + j * item, reducer_.compute, n, at(x_, offset + j * run_.in), x_.dtype,
-                    inner_.in, m);
+        load(buffer + j * item, n, at(x_, offset + j * run_.in), inner_.in, m);
       }
     }
     reducer_.columns(states, buffer, n, m, n, index);

@@ -8,6 +8,8 @@
 
 #include <cstdint>
 
+#include "kernels/launch.h"
+#include "kernels/optional.h"
 #include "kernels/view.h"
 
 namespace taeda::cpu {
@@ -51,4 +53,11 @@ void reduce(const Reducer& reducer, const View& x, IntSpan dims, Span<const Redu
 // The mean and the variance (divided by N) of x over `dims`.
 void mean_and_variance(const View& mean, const View& variance, const View& x, IntSpan dims);
 
+// The sum of what is not NaN. `self` is floating where `out` is.
+void nansum(const View& out, const View& self, OptInts dim, bool keepdim, OptDType dtype);
+
 }  // namespace taeda::cpu
+
+namespace taeda {
+TD_KERNEL(nansum);
+}  // namespace taeda

@@ -204,8 +204,8 @@ void scan(const View& out, const View& x, int64_t dim) {
     for (int64_t i = 0; i < lanes.length(); i += kBlock) {
       if (i > 0 && i % kBetweenLooks == 0) check_interrupt();
       const int64_t n = std::min(kBlock, lanes.length() - i);
-      convert_row(block, kDTypeOf<T>, 1, at(x, offset[1] + i * lanes.stride(1)), x.dtype,
-                  lanes.stride(1), n);
+      convert_summand(block, kDTypeOf<T>, 1, at(x, offset[1] + i * lanes.stride(1)), x.dtype,
+                      lanes.stride(1), n, out.dtype);
       for (int64_t k = 0; k < n; k++) block[k] = op(block[k]);
       convert_row(at(out, offset[0] + i * lanes.stride(0)), out.dtype, lanes.stride(0), block,
                   kDTypeOf<T>, 1, n);

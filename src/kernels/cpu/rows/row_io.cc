@@ -66,4 +66,19 @@ void convert_row(void* dst, DType dst_type, int64_t dst_stride, const void* src,
   });
 }
 
+void convert_summand(void* dst, DType compute, int64_t dst_stride, const void* src, DType src_type,
+                     int64_t src_stride, int64_t n, DType result) {
+  if (compute != DType::kInt64 || result == compute || !is_inexact(src_type))
+    return convert_row(dst, compute, dst_stride, src, src_type, src_stride, n);
+  alignas(64) char whole[kBlock * 8];
+  for (int64_t i = 0; i < n; i += kBlock) {
+    const int64_t m = std::min(kBlock, n - i);
+    convert_row(whole, result, 1,
+                static_cast<const char*>(src) + i * src_stride * item_size(src_type), src_type,
+                src_stride, m);
+    convert_row(static_cast<char*>(dst) + i * dst_stride * item_size(compute), compute, dst_stride,
+                whole, result, 1, m);
+  }
+}
+
 }  // namespace taeda::cpu

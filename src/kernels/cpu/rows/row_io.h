@@ -15,6 +15,11 @@ namespace taeda::cpu {
 void convert_row(void* dst, DType dst_type, int64_t dst_stride, const void* src, DType src_type,
                  int64_t src_stride, int64_t n);
 
+// The same for the dense elements of a sum, product or scan that has a result of `result`: floats
+// whose sum is an integer become of that type first, which cuts off what does not fit.
+void convert_summand(void* dst, DType compute, int64_t dst_stride, const void* src, DType src_type,
+                     int64_t src_stride, int64_t n, DType result);
+
 // The type that reductions and scans of `t` calculate in: int64 for integers and bool.
 constexpr DType compute_type(DType t) {
   return is_inexact(t) ? dtype_info(t).compute : DType::kInt64;
