@@ -1,5 +1,6 @@
 // torch.nansum: the sum of what is not NaN.
 #include "op/nansum.h"
+#include "core/device_memory.h"
 #include "kernels/cpu/reduce/reduce.h"
 #include "op/nan_to_num.h"
 #include "op/sum.h"
@@ -16,7 +17,8 @@ Tensor nansum(const Tensor& self, OptInts dim, bool keepdim, OptDType dtype) {
     return op::sum(op::nan_to_num(self, 0.0, {}, {}), dim, keepdim, type);
   const Tensor result =
       empty_tensor(rules::reduced(self.sizes(), dim, keepdim), type, self.device());
-  if (!self.is_meta()) kernels::nansum(view_of(result), view_of(self), dim, keepdim, dtype);
+  if (has_memory(self.device()))
+    kernels::nansum(view_of(result), view_of(self), dim, keepdim, dtype);
   return result;
 }
 
