@@ -1,5 +1,6 @@
 // torch.nansum: the sum of what is not NaN.
 #include "op/nansum.h"
+#include "core/device_memory.h"
 #include "kernels/cpu/reduce/reduce.h"
 #include "op/nan_to_num.h"
 #include "op/sum.h"
