@@ -74,13 +74,13 @@ def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False)
             [2]])
     """
     require_bool("nonzero", "as_tuple", as_tuple)
+    if not isinstance(out, Tensor | None):
+        raise TypeError(f"nonzero(): argument 'out' must be Tensor, not {type(out).__name__}")
     if as_tuple:
         if out is not None:
             raise RuntimeError("nonzero does not support the out kwarg when as_tuple is True")
         return tuple(_functions["nonzero_numpy"](input))
     if out is not None:
-        if not isinstance(out, Tensor):
-            raise TypeError(f"nonzero(): argument 'out' must be Tensor, not {type(out).__name__}")
         if out.dtype is not _C.int64:
             raise RuntimeError(
                 f"nonzero: Expected out tensor to have scalar type Long, got {out.dtype}"
