@@ -1,17 +1,22 @@
-"""Figures 1 and 2 of the paper (arXiv 1912.01703), drawn from events of the simulated CUDA driver.
+"""Figures 1 and 2 of the paper (arXiv 1912.01703), drawn from events of a CUDA driver.
 
     python bench/device_figures.py            # writes docs/images/host_ahead.svg, allocator.svg
-    python bench/device_figures.py --out DIR  # there, with the traces for chrome://tracing
+    python bench/device_figures.py --card     # writes docs/gpu/DATE-CARD-host_ahead.svg, ...
+    python bench/device_figures.py --out DIR  # there, with the trace for chrome://tracing
 
 The operators and their sizes are those of a ResNet-50, which runs on the device `meta` under a
-TorchDispatchMode. The memory comes from the caching allocator, blocks live as long as in training;
-the order of events is the driver's. Time is virtual: a kernel takes as long as its bytes and its
-arithmetic at the rates below, Python a fixed time an operator. Nothing here was measured on a card.
+TorchDispatchMode. The memory comes from the caching allocator, blocks live as long as in training.
+
+Without `--card` the driver is the simulated one and time is virtual: a kernel takes as long as its
+bytes and its arithmetic at the rates below, Python a fixed time an operator. With it times are
+measured on the current device, but no convolution or product runs there: pointwise kernels stand
+for every operator, which move its bytes and compute nothing.
 """
 
 from __future__ import annotations
 
 import argparse
+import bisect
 import ctypes
 import importlib
 import json
@@ -19,7 +24,9 @@ import math
 import os
 import sys
 import tempfile
+import time
 from dataclasses import dataclass
+from datetime import date
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -28,10 +35,12 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 FLOPS_PER_NS, BYTES_PER_NS, LEAST_NS = 100_000, 2_000, 3_000
 PYTHON_NS = 15_000  # the interpreter's part of an operator, beside queueing it
-BATCH, IMAGE, ITERATIONS = 16, 224, 3
+ITERATIONS = 3
 COLORS = {"convolution": "#4477aa", "batch_norm": "#66ccee", "relu": "#228833", "add": "#ccbb44",
           "pool": "#aa3377", "linear": "#ee6677", "other": "#999999"}  # fmt: skip
 MALLOC, PYTHON = "#dd2222", "#dddddd"
+MEMORY_CALLS = {"segment_alloc": "cudaMalloc", "segment_map": "cudaMalloc",
+                "segment_free": "cudaFree", "segment_unmap": "cudaFree"}  # fmt: skip
 
 
 @dataclass
@@ -57,7 +66,7 @@ class Operator:
 # --- what a ResNet-50 does ---
 
 
-def forward_operators() -> list[Operator]:
+def forward_operators(batch: int, size: int) -> list[Operator]:
     """The operators of the forward pass, as they are called."""
 
     import taeda
@@ -82,7 +91,7 @@ def forward_operators() -> list[Operator]:
 
     with taeda.device("meta"):
         model = models.ResNet(models.Bottleneck, (3, 4, 6, 3)).eval()
-        image = taeda.empty(BATCH, 3, IMAGE, IMAGE)
+        image = taeda.empty(batch, 3, size, size)
     with taeda.no_grad(), Recorder():
         model(image)
     return found
@@ -116,11 +125,13 @@ def _operator(name: str, args: list[Any], out: Any) -> Operator:
     )  # fmt: skip
 
 
-# --- the same on a simulated device ---
+# --- the same on a device ---
 
 
 class Device:
     """The simulated driver and the caching allocator in front of it."""
+
+    where, prefix = "simulated driver, virtual time", ""
 
     def __init__(self) -> None:
         from tests.simulator import loaded
@@ -132,10 +143,11 @@ class Device:
         self.cuda.synchronize()
         self.stream = ctypes.c_void_p(self.cuda.current_stream().cuda_stream)
 
-    def allocate(self, bytes: int) -> tuple[int, int]:
+    def allocate(self, bytes: int) -> Any:
+        """A block: its second part is its size."""
         return self.cuda.caching_allocator_alloc(max(bytes, 1)), bytes
 
-    def free(self, block: tuple[int, int]) -> None:
+    def free(self, block: Any) -> None:
         self.cuda.caching_allocator_delete(block[0])
 
     def launch(self, name: str, ns: int, reads: list[Any], writes: list[Any]) -> None:
@@ -149,33 +161,136 @@ class Device:
         if status:
             raise RuntimeError(f"{name}: the simulated driver returned {status}")
 
-    def log(self) -> list[Any]:
+    def start(self) -> None:
+        self.library.taeda_sim_keep_log(1)
+
+    def mark(self, name: str) -> None:
+        """A record in the log while the device is idle."""
+        self.library.taeda_sim_host_works(name.encode(), ctypes.c_int64(0))
+
+    def finish(self) -> list[Any]:
+        """The log since `start`, as taeda_sim_write_log writes it."""
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "log.json"
             assert self.library.taeda_sim_write_log(str(path).encode())
-            return json.loads(path.read_text())
+            self.library.taeda_sim_keep_log(0)
+            return json.loads(path.read_text(encoding="utf-8"))
 
 
-def train(device: Device, operators: list[Operator], iterations: int) -> list[Any]:
-    """Runs training steps; the log, with a mark ("iteration", ...) between them."""
+class Card:
+    """The current CUDA device and the caching allocator, by the clocks of both sides.
+
+    An operator's time on the device is that between two events. On an idle device this has the
+    host's launches in it. Device time lies beside the host's by an event that the host waits for at
+    each mark: it is late by what waiting takes, some microseconds.
+    """
+
+    def __init__(self) -> None:
+        from tests.gpu import report, run
+
+        import taeda
+
+        if reason := run.reason_to_skip():
+            raise SystemExit(f"no pictures: {reason}")
+        self.cuda, self.torch = taeda.cuda, taeda
+        about = {"date": date.today().isoformat(), **run.about_the_device()}
+        self.prefix = report.stem(about) + "-"
+        self.where = "{card}, driver {driver}, {date}; pointwise stand-ins".format(**about)
+        if about["simulated"]:
+            self.where = "simulated driver beside the host's time; pointwise stand-ins"
+        self.asked: list[int] = []  # when the allocator was asked for memory
+        self.move([self.allocate(16)], [self.allocate(32)])  # loads the kernels
+
+    def allocate(self, bytes: int) -> Any:
+        self.asked.append(time.perf_counter_ns())
+        return [self.torch.empty(bytes // 4, device="cuda"), bytes]
+
+    def free(self, block: Any) -> None:
+        block[0] = None
+
+    def launch(self, name: str, ns: int, reads: list[Any], writes: list[Any]) -> None:
+        begin, end = (self.cuda.Event(enable_timing=True) for _ in range(2))
+        first = time.perf_counter_ns()
+        begin.record()
+        self.move(reads, writes)
+        end.record()
+        self.launches.append((name, first, time.perf_counter_ns(), *self.base, begin, end))
+
+    def move(self, reads: list[Any], writes: list[Any]) -> None:
+        """Reads all bytes of some blocks and writes those of others, the largest of which is
+        written more than once where there is more to read."""
+        rest = [block[0] for block in writes]
+        largest = max(rest, key=len)
+        for source in (block[0] for block in reads):
+            while len(source):
+                target = rest[0] if rest else largest
+                n = min(len(source), len(target))
+                self.torch.neg(source[:n], out=target[:n])
+                source = source[n:]
+                if rest:
+                    rest[:1] = [target[n:]] if n < len(target) else []
+        for target in rest:
+            target.zero_()
+
+    def start(self) -> None:
+        self.cuda.empty_cache()
+        self.cuda.memory._record_memory_history(context=None, clear_history=True)
+        self.launches: list[Any] = []
+        self.marks: list[Any] = []
+
+    def mark(self, name: str) -> None:
+        event = self.cuda.Event(enable_timing=True)
+        event.record()
+        event.synchronize()
+        self.base = (event, time.perf_counter_ns())
+        self.marks.append([name, self.base[1], self.base[1], 0, 0, 0, 0])
+
+    def finish(self) -> list[Any]:
+        records = [*self.marks]
+        for name, first, last, base, base_ns, *events in self.launches:
+            begin, end = (base_ns + round(base.elapsed_time(event) * 1e6) for event in events)
+            records.append([name, first, last, 1, begin, end, 0])
+        records += self.memory_calls()
+        records.sort(key=lambda record: record[1])
+        log = records[:1]
+        for record in records[1:]:
+            if record[0] != "iteration" and record[1] > log[-1][2]:
+                log.append(["Python", log[-1][2], record[1], 0, 0, 0, 0])
+            log.append(record)
+        return log
+
+    def memory_calls(self) -> list[Any]:
+        """What the allocator took and gave back, from where it was asked for memory to the time
+        that its history has."""
+        history = self.cuda.memory._snapshot()["device_traces"][self.cuda.current_device()]
+        self.cuda.memory._record_memory_history(None)
+        ahead = time.time_ns() - time.perf_counter_ns()  # of two clocks of the host
+        calls: list[Any] = []
+        for event in history:
+            if name := MEMORY_CALLS.get(event["action"]):
+                end = event["time_us"] * 1000 + 1000 - ahead  # it was rounded down
+                asked = self.asked[bisect.bisect(self.asked, end) - 1]
+                begin = max(asked, calls[-1][2]) if calls else asked
+                calls.append([name, begin, end, 0, 0, 0, event["size"]])
+        return calls
+
+
+def train(device: Device | Card, operators: list[Operator], iterations: int) -> list[Any]:
+    """Runs training steps; the log, with a mark ("iteration", ...) before each of them."""
     parameters = [device.allocate(op.parameters) if op.parameters else None for op in operators]
-    device.library.taeda_sim_keep_log(1)
-    marks = []
+    device.start()
     for _ in range(iterations):
-        marks.append(len(device.log()))
+        device.mark("iteration")
         step(device, operators, parameters)
         device.cuda.synchronize()  # reads the loss
-    log = device.log()
-    device.library.taeda_sim_keep_log(0)
-    for i, at in reversed(list(enumerate(marks))):
-        log.insert(at, ["iteration", log[at][1] if at < len(log) else 0, 0, 0, 0, 0, i])
+    log = device.finish()
     for block in parameters:
         if block:
             device.free(block)
     return log
 
 
-def step(device: Device, operators: list[Operator], parameters: list[Any]) -> None:
+def step(device: Device | Card, operators: list[Operator], parameters: list[Any]) -> None:
     activations = [device.allocate(operators[0].inputs[0])]
     saved: list[Any] = []  # what each operator read and wrote
     for op, weight in zip(operators, parameters, strict=True):
@@ -219,7 +334,8 @@ class Picture:
     """An SVG of boxes and lines along an axis of time."""
 
     def __init__(self, title: str, begin: float, end: float, height: int) -> None:
-        self.begin, self.scale, self.height = begin, 1000 / (end - begin), height
+        self.begin, self.end, self.height = begin, end, height
+        self.scale = 1000 / (end - begin)
         self.boxes: dict[str, list[str]] = {}  # by color
         self.parts = [f'<text x="20" y="24" font-size="16">{escape(title)}</text>']
 
@@ -246,9 +362,12 @@ class Picture:
             self.text(x + 17, y + 11, name)
             x += 40 + 7 * len(name)
 
-    def axis(self, y: int, step_ns: float) -> None:
+    def axis(self, y: int) -> None:
+        """With at most 10 intervals."""
         self.line(90, y, 1090, y)
-        ns = 0.0
+        least = (self.end - self.begin) / 10
+        power = 10 ** math.floor(math.log10(least))
+        ns, step_ns = 0.0, next(power * n for n in (1, 2, 5, 10) if power * n >= least)
         while self.x(self.begin + ns) <= 1091:
             x = self.x(self.begin + ns)
             self.line(x, y, x, y + 5)
@@ -269,7 +388,7 @@ class Picture:
         )
 
 
-def host_ahead(log: list[Any], count: int) -> str:
+def host_ahead(log: list[Any], where: str, count: int) -> str:
     """Figure 1: the first operators of a step that allocates nothing any more."""
     start = [i for i, r in enumerate(log) if r[0] == "iteration"][-1]
     kernels: list[Any] = []
@@ -281,8 +400,8 @@ def host_ahead(log: list[Any], count: int) -> str:
     begin = log[start + 1][1]
     rest = [r for r in rest if r[2] <= kernels[-1][2]]
     picture = Picture(
-        "The host queues ResNet-50 ahead of the device (simulated driver, virtual time)",
-        begin, max(r[5] for r in kernels), 300,
+        f"The host queues ResNet-50 ahead of the device ({where})",
+        begin, max(max(r[2], r[5]) for r in kernels), 300,
     )  # fmt: skip
     picture.text(20, 77, "Host")
     picture.text(20, 187, "Device")
@@ -293,22 +412,23 @@ def host_ahead(log: list[Any], count: int) -> str:
         picture.box(165, device_first, device_last, color(name))
         picture.line(picture.x((first + last) / 2), 89, picture.x(device_first), 165)
     ahead = (max(r[5] for r in kernels) - kernels[-1][2]) / 1e6
-    done = f"host done with {count} operators {ahead:.2f} ms before the device"
-    picture.text(picture.x(kernels[-1][2]) + 10, 77, done)
+    order = "before" if ahead >= 0 else "after"
+    done = f"host done with {count} operators {abs(ahead):.2f} ms {order} the device"
+    x = picture.x(kernels[-1][2]) + 10
+    picture.text(min(x, 740), 77 if x <= 740 else 48, done)
     picture.legend(265, {"Python": PYTHON, **COLORS})
-    picture.axis(215, 0.1e6)
+    picture.axis(215)
     return picture.svg()
 
 
-def allocator(log: list[Any]) -> str:
+def allocator(log: list[Any], where: str) -> str:
     """Figure 2: the first steps; what the driver's memory functions take of the host's time."""
     starts = [i for i, r in enumerate(log) if r[0] == "iteration"]
     records = [r for r in log if r[0] != "iteration"]
     begin, end = records[0][1], max(max(r[2], r[5]) for r in records)
     picture = Picture(
-        "Training steps of ResNet-50: what cudaMalloc takes (simulated driver, virtual time)",
-        begin, end, 330,
-    )  # fmt: skip
+        f"Training steps of ResNet-50: what cudaMalloc takes ({where})", begin, end, 330
+    )
     picture.text(20, 77, "Host")
     picture.text(20, 137, "Device")
     picture.text(20, 205, "Reserved")
@@ -338,18 +458,19 @@ def allocator(log: list[Any]) -> str:
         picture.text(picture.x(at) + 4, 48, f"step {number + 1}: {(until - at) / 1e6:.1f} ms")
         picture.text(picture.x(at) + 4, 105, f"{calls} memory calls, {memory_ns / 1e6:.1f} ms", 11)
     picture.legend(300, {"cudaMalloc, cudaFree": MALLOC, "Python": PYTHON, **COLORS})
-    picture.axis(250, 5e6)
+    picture.axis(250)
     return picture.svg()
 
 
-def chrome_trace(log: list[Any]) -> dict[str, Any]:
+def chrome_trace(log: list[Any], where: str) -> dict[str, Any]:
     """The log as chrome://tracing and Perfetto read it, with an arrow for each launch."""
     events: list[dict[str, Any]] = [
         {"ph": "M", "pid": pid, "name": "process_name", "args": {"name": name}}
-        for pid, name in enumerate(("host", "simulated device"))
+        for pid, name in enumerate(("host", where))
     ]
     for i, (name, first, last, stream, device_first, device_last, bytes_) in enumerate(log):
         if name == "iteration":
+            events.append({"ph": "i", "s": "g", "name": name, "pid": 0, "ts": first / 1e3})
             continue
         span = {"ph": "X", "name": name, "pid": 0, "tid": 0, "ts": first / 1e3}
         events.append({**span, "dur": (last - first) / 1e3, "args": {"bytes": bytes_}})
@@ -365,19 +486,30 @@ def chrome_trace(log: list[Any]) -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--out", type=Path, help="a folder; docs/images without traces")
+    parser.add_argument("--card", action="store_true", help="measure on the current CUDA device")
+    parser.add_argument("--out", type=Path, help="a folder; docs/images or docs/gpu without traces")
     parser.add_argument("--operators", type=int, default=24, help="of the first figure")
+    parser.add_argument("--batch", type=int, help="images of a step; 16, on a card 64 (10 GB)")
+    parser.add_argument("--image", type=int, default=224, help="their height and width")
     args = parser.parse_args()
-    if os.environ.get("TAEDA_CUDA") != "sim":  # the driver is chosen once a process
+    if args.card:
+        os.environ.setdefault("TAEDA_CUDA", "driver")
+    elif os.environ.get("TAEDA_CUDA") != "sim":  # the driver is chosen once a process
         environment = {**os.environ, "TAEDA_CUDA": "sim", "TAEDA_SIM_SCHEDULE": "1"}
         os.execve(sys.executable, [sys.executable, __file__, *sys.argv[1:]], environment)
-    out = args.out or ROOT / "docs" / "images"
+    device = Card() if args.card else Device()
+    out = args.out or ROOT / "docs" / ("gpu" if args.card else "images")
     out.mkdir(parents=True, exist_ok=True)
-    log = train(Device(), forward_operators(), ITERATIONS)
-    (out / "host_ahead.svg").write_text(host_ahead(log, args.operators))
-    (out / "allocator.svg").write_text(allocator(log))
+    operators = forward_operators(args.batch or (64 if args.card else 16), args.image)
+    log = train(device, operators, ITERATIONS)
+    files = {
+        "host_ahead.svg": host_ahead(log, device.where, args.operators),
+        "allocator.svg": allocator(log, device.where),
+    }
     if args.out:
-        (out / "trace.json").write_text(json.dumps(chrome_trace(log)))
+        files["trace.json"] = json.dumps(chrome_trace(log, device.where))
+    for name, text in files.items():
+        (out / (device.prefix + name)).write_text(text, encoding="utf-8")
     print(f"{len(log)} events; pictures in {out}")
 
 

@@ -4,6 +4,7 @@ time is measured; without either everything is skipped."""
 import importlib
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -46,14 +47,22 @@ def test_without_a_card_each_parts_cases_are_skipped_and_counted(tmp_path):
     assert written["skipped"] == why and len(written["rows"]) == total
     assert {row["outcome"] for row in written["rows"]} == {"skipped"}
     assert [*skipped] == part.NAMES
-    few = {"first_call": 2, "bars": 23, "traces": 3, "graphs": 2, "randoms": 21, "sanitizers": 2}
+    few = {
+        "first_call": 2,
+        "bars": 23,
+        "traces": 3,
+        "graphs": 2,
+        "figures": 1,
+        "randoms": 21,
+        "sanitizers": 2,
+    }
     assert {name: skipped[name] for name in few} == few
     assert skipped["parity"] > 1100 and skipped["cases"] > 500
 
 
 def test_what_is_counted_without_a_card_is_what_runs_with_one(tmp_path):
     """Of the parts that are quick on the simulated driver."""
-    for name in ("first_call", "traces", "graphs", "bars"):
+    for name in ("first_call", "traces", "graphs", "figures", "bars"):
         module = importlib.import_module(f"tests.gpu.{name}")
         expected = [n.replace("64 M", "0 M") for n in module.names(rows.Settings())]
         assert [r["name"] for r in run_part(tmp_path, name)] == expected
@@ -69,6 +78,7 @@ def test_all_of_it_runs_on_the_simulated_driver(tmp_path):
     assert outcomes["first_call"] == ["not measured", "skipped"]
     assert outcomes["traces"] == ["passed"] * 3
     assert outcomes["graphs"] == ["passed", "not measured"]
+    assert outcomes["figures"] == ["passed"]
     assert outcomes["randoms"][0] == "passed" and "failed" not in outcomes["randoms"]
     assert outcomes["parity"].count("passed") > 1100
     assert "passed" in outcomes["cases"] and "failed" not in outcomes["cases"]
@@ -79,6 +89,8 @@ def test_all_of_it_runs_on_the_simulated_driver(tmp_path):
     text = page.read_text()
     assert page.name == f"{written['date']}-simulated-cuda-device.md"
     assert "Nothing here ran on a card" in text and "| parity |" in text
+    pictures = re.findall(r"!\[[^]]*\]\((\S+)\)", text)
+    assert len(pictures) == 2 and all((tmp_path / "pages" / p).exists() for p in pictures)
     assert "| a launch from Python | - | <= 5 us | not measured |" in text
     assert all(row.get("value") is None for row in written["rows"])
 

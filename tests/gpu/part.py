@@ -20,7 +20,7 @@ sys.path[:0] = [str(ROOT)]
 
 from tests.gpu.rows import Settings  # noqa: E402
 
-NAMES = "first_call bars traces graphs randoms parity cases sanitizers".split()
+NAMES = "first_call bars traces graphs figures randoms parity cases sanitizers".split()
 
 
 def rival() -> str:
@@ -41,8 +41,10 @@ def main() -> None:
     parser.add_argument("--simulated", action="store_true", help="small sizes")
     parser.add_argument("--only", default="")
     parser.add_argument("--seconds", type=float, default=float("inf"))
+    parser.add_argument("--report", type=Path, help="the folder of pictures")
     args = parser.parse_args()
-    settings = Settings(args.simulated, time.monotonic() + args.seconds, args.only, rival())
+    until = time.monotonic() + args.seconds
+    settings = Settings(args.simulated, until, args.only, rival(), args.report)
     part = importlib.import_module(f"tests.gpu.{args.name}")
     import taeda
 

@@ -75,15 +75,20 @@ def text(report: dict[str, Any]) -> str:
             reasons.setdefault(row["detail"], []).append(f"{row['part']}: {row['name']}")
         lines += [f"- {', '.join(names)}: {why}" for why, names in reasons.items()]
         lines.append("")
-    others = [r for r in rows if r["part"] in ("kernels", "traces", "graphs")]
+    others = [r for r in rows if r["part"] in ("kernels", "traces", "graphs", "figures")]
     lines += [f"- {r['name']}: {r['detail']}" for r in others if r["outcome"] == PASSED]
     return "\n".join(lines).rstrip() + "\n"
 
 
+def stem(report: dict[str, Any]) -> str:
+    """DATE-CARD, of the page's name and of its pictures'."""
+    card = re.sub(r"[^a-z0-9]+", "-", report["card"].lower()).strip("-")
+    return f"{report['date']}-{card}"
+
+
 def page(report: dict[str, Any], folder: Path) -> Path:
     """Writes it; where."""
-    card = re.sub(r"[^a-z0-9]+", "-", report["card"].lower()).strip("-")
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{report['date']}-{card}.md"
+    path = folder / f"{stem(report)}.md"
     path.write_text(text(report))
     return path

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 PASSED, FAILED, SKIPPED, NOT_MEASURED = "passed", "failed", "skipped", "not measured"
@@ -18,6 +19,7 @@ class Settings:
     until: float = float("inf")  # time.monotonic() when the part should have ended
     only: str = ""  # operators whose names match, of parity
     rival: str = ""  # the device of PyTorch's tensors; without one nothing is compared with it
+    report: Path | None = None  # the folder of the page, for pictures
 
     @property
     def late(self) -> bool:

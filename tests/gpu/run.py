@@ -4,6 +4,7 @@
     bars        bandwidths, launches, sorting, the allocator
     traces      recorded allocations: memory reserved beside PyTorch's
     graphs      a captured training step
+    figures     Figures 1 and 2 of the paper, beside the page of --report
     randoms     random numbers beside PyTorch's
     parity      every operator of the table beside the CPU's, and PyTorch's on the card
     cases       the tests of operators by kernels (tests/device/simulated)
@@ -80,7 +81,9 @@ def lines_of(file: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
 
 
-def run_part(name: str, seconds: float, simulated: bool) -> tuple[list[dict[str, Any]], set[str]]:
+def run_part(
+    name: str, seconds: float, simulated: bool, report: Path | None = None
+) -> tuple[list[dict[str, Any]], set[str]]:
     """Its rows, and the kernels that it loaded."""
     if seconds < 5:
         return [{"name": name, "outcome": SKIPPED, "detail": "time was up"}], set()
@@ -88,6 +91,7 @@ def run_part(name: str, seconds: float, simulated: bool) -> tuple[list[dict[str,
         out = Path(folder) / "rows.jsonl"
         command = [sys.executable, "-m", "tests.gpu.part", name, "--out", str(out)]
         command += [f"--seconds={seconds - 4:.0f}", *(["--simulated"] if simulated else [])]
+        command += [f"--report={report.resolve()}"] if report else []
         fault = ""
         try:
             done = subprocess.run(
@@ -112,11 +116,13 @@ def left_out(part: str, reason: str) -> Iterator[dict[str, Any]]:
         yield {"part": part, "name": name, "outcome": SKIPPED, "detail": reason}
 
 
-def run(parts: list[str], seconds: float, simulated: bool) -> Iterator[dict[str, Any]]:
+def run(
+    parts: list[str], seconds: float, simulated: bool, report: Path | None
+) -> Iterator[dict[str, Any]]:
     end, launched = time.monotonic() + seconds, set[str]()
     for part in parts:
         start = time.monotonic()
-        rows, kernels = run_part(part, end - start, simulated)
+        rows, kernels = run_part(part, end - start, simulated, report)
         launched |= kernels
         print(f"{part}: {len(rows)} rows, {time.monotonic() - start:.0f} s", flush=True)
         yield from ({"part": part, **row} for row in rows)
@@ -144,7 +150,7 @@ def main() -> int:
         rows = [row for part in args.parts for row in left_out(part, report["skipped"])]
     else:
         report |= about_the_device()
-        rows = [*run(args.parts, args.seconds, report["simulated"])]
+        rows = [*run(args.parts, args.seconds, report["simulated"], args.report)]
     report["parts"] = by_part(rows)
     report["rows"] = rows
     if args.json:
