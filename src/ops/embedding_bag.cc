@@ -1,7 +1,6 @@
 // nn.functional.embedding_bag: sums, means or maxima of rows of a table, by bags of indices.
 #include <algorithm>
 
-#include "device/graph.h"
 #include "op/_bag_maxima.h"
 #include "op/arange.h"
 #include "op/bag_sum.h"
@@ -40,10 +39,9 @@ namespace taeda::impl {
 
 namespace {
 
-// Whether nobody can look at the values: inside vmap, and while a CUDA graph is captured.
+// Whether values are not looked at: vmap's cannot be, for a device's the host would have to wait.
 bool hides_values(const Tensor& t) {
-  return batching::is_batched(t) ||
-         (t.device().type == DeviceType::kCUDA && cuda::is_capturing(t.device().index));
+  return batching::is_batched(t) || t.device().type == DeviceType::kCUDA;
 }
 
 Tensor wide(const Tensor& t) { return op::to_dtype(t, DType::kInt64, false, std::nullopt); }
@@ -63,7 +61,7 @@ Tensor starts_of(const Tensor& offsets, int64_t total, bool include_last_offset)
     TD_CHECK(!include_last_offset, "include_last_offset: number of offset should be at least 1");
     return op::new_zeros(starts, DimVector{1}, {});
   }
-  // Where values cannot be looked at, the kernel checks them.
+  // Where values are not looked at, the kernel checks them.
   const bool looked_at = batching::is_batched(starts) ||
                          on_device::checks_indices(op::narrow(starts, 0, 0, 1), 1,
                                                    {kFirstStart, {}, ErrorKind::kRuntime});
@@ -105,6 +103,12 @@ Bags bags_of(const Tensor& input, const Tensor& offsets, const Tensor& scales,
   TD_CHECK_VALUE(offsets.defined(), "offsets has to be a 1D Tensor but got None");
   TD_CHECK_VALUE(offsets.dim() == 1, "offsets has to be a 1D Tensor");
   return {input, starts_of(offsets, input.numel(), include_last_offset), scales};
+}
+
+// Indices and starts, by a sum without columns.
+void check_values(const Bags& bags, const Tensor& weight) {
+  op::bag_sum(op::narrow(op::detach(weight), 1, 0, 0), wide(bags.indices), bags.starts,
+              bags.scales);
 }
 
 // What does not go together.
@@ -202,6 +206,7 @@ Tensor embedding_bag(const Tensor& input, const Tensor& weight, const Tensor& of
         "embedding_bag(): padding_idx must be within the number of embeddings, -{} through {}, "
         "but got {}",
         rows, rows - 1, *padding_idx);
+    if (hides_values(bags.indices)) check_values(bags, weight);
     const int64_t padding = *padding_idx < 0 ? *padding_idx + rows : *padding_idx;
     keep = op::ne(bags.indices, Tensor(padding));
     const Tensor none = op::new_zeros(bags.starts, DimVector{1}, {});
@@ -221,8 +226,7 @@ Tensor embedding_bag(const Tensor& input, const Tensor& weight, const Tensor& of
     }
   }
   const Tensor indices = wide(bags.indices);
-  if (max_norm || by_rows)  // all checks come before weight is scaled in place
-    op::bag_sum(op::narrow(op::detach(weight), 1, 0, 0), indices, bags.starts, bags.scales);
+  if (max_norm || by_rows) check_values(bags, weight);  // before weight is scaled in place
   if (by_rows)
     return bags_of_rows(bags, weight, lengths, keep, max_norm, norm_type, scale_grad_by_freq, mode,
                         sparse);

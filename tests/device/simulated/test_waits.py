@@ -16,22 +16,23 @@ ROOT = Path(__file__).resolve().parents[3]
 OPS = load(ROOT / "ops")
 LIST = ROOT / "tests" / "ops" / "on_fallback.txt"
 ON_FALLBACK = set(LIST.read_text(encoding="utf-8").split("\n"))
-# The size of the result is in the elements, or a number among the arguments is a tensor.
+# The size of the result is in the elements, or a number among the arguments is a tensor, or what is
+# chosen is on the host (PyTorch's combinations are chosen by a mask).
 SIZES = """
 argwhere bincount masked_select nonzero nonzero_numpy one_hot repeat_interleave_self_tensor
 repeat_interleave_tensor _unique2 _unique_consecutive unique_dim where_condition
 narrow_Tensor tensor_split_tensor linspace_tensor linspace_end_tensor logspace_tensor
-logspace_end_tensor
+logspace_end_tensor combinations
 """.split()
 # The answer is the host's, or arguments are checked by their elements, or a list becomes a tensor.
 ANSWERS = """
 histogram_bin_ct histogram_bins_tensor histogramdd histogramdd_int_bins
-histogramdd_TensorList_bins unravel_index
+histogramdd_TensorList_bins unravel_index ctc_loss
 allclose equal embedding_renorm_ gaussian_nll_loss gaussian_nll_loss_number histc istft
 segment_reduce
 """.split()
 # Gradients of products differ where there is a zero; those of masked_scatter have a mask's size.
-GRADIENTS = "index_reduce masked_scatter prod scatter_reduce_two segment_reduce".split()
+GRADIENTS = "combinations index_reduce masked_scatter prod scatter_reduce_two segment_reduce".split()
 
 
 def tensors(values: Any) -> Iterator[taeda.Tensor]:
