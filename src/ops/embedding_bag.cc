@@ -206,7 +206,7 @@ Tensor embedding_bag(const Tensor& input, const Tensor& weight, const Tensor& of
         "embedding_bag(): padding_idx must be within the number of embeddings, -{} through {}, "
         "but got {}",
         rows, rows - 1, *padding_idx);
-    if (hides_values(bags.indices)) check_values(bags, weight);
+    check_values(bags, weight);
     const int64_t padding = *padding_idx < 0 ? *padding_idx + rows : *padding_idx;
     keep = op::ne(bags.indices, Tensor(padding));
     const Tensor none = op::new_zeros(bags.starts, DimVector{1}, {});

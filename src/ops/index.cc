@@ -289,13 +289,15 @@ Tensor index(const Tensor& self, TensorSpan indices) {
 
 namespace {
 
-// The one mask among the indices, as it broadcasts to self; undefined where there are others, or
-// elements of self share memory, which a mask may leave and write at once.
+// The one mask among the indices, as it broadcasts to self; undefined where there are others,
+// elements of self share memory, which a mask may leave and write at once, or masked_fill does not
+// take them.
 Tensor only_mask(const Tensor& self, TensorSpan indices) {
   Tensor mask;
   size_t dim = 0;  // of self, after the indices so far
   const IntSpan sizes = self.sizes();
-  if (internal_overlap(sizes, self.strides()) != Overlap::kNo) return mask;
+  if (is_storage_type(self.dtype()) || internal_overlap(sizes, self.strides()) != Overlap::kNo)
+    return mask;
   for (const Tensor& index : indices) {
     if (!index.defined()) {
       dim++;
