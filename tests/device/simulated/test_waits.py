@@ -32,7 +32,9 @@ allclose equal embedding_renorm_ gaussian_nll_loss gaussian_nll_loss_number hist
 segment_reduce
 """.split()
 # Gradients of products differ where there is a zero; those of masked_scatter have a mask's size.
-GRADIENTS = "combinations index_reduce masked_scatter prod scatter_reduce_two segment_reduce".split()
+GRADIENTS = (
+    "combinations index_reduce masked_scatter prod scatter_reduce_two segment_reduce".split()
+)
 
 
 def tensors(values: Any) -> Iterator[taeda.Tensor]:
