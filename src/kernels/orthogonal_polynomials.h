@@ -85,11 +85,10 @@ T legendre(T x, int64_t n) {
                [x](T k, T p, T before) { return ((k + k + 1) * x * p - k * before) / (k + 1); });
 }
 
-// The degree of an element: -1 for NaN, and what int64 holds.
+// The degree of an element: -1 for NaN and for what int64 does not hold, as in PyTorch.
 template <class T>
 int64_t degree(T n) {
-  constexpr T kMost = T(9e18);
-  return std::isnan(n) ? -1 : static_cast<int64_t>(n > kMost ? kMost : n < -kMost ? -kMost : n);
+  return std::abs(n) < T(0x1p63) ? static_cast<int64_t>(n) : -1;
 }
 
 }  // namespace polynomials
