@@ -358,7 +358,10 @@ void run_both_halves(const View& out, const View& in, int64_t dim, T scale) {
   parallel_for(0, lines.count, std::max<int64_t>(1, kChunk / n), [&](int64_t begin, int64_t end) {
     lines.each(begin, end - begin, [&](int64_t, int64_t at, int64_t) {
       C* const line = out.as<C>() + at;
-      for (int64_t k = half; k < n; k++) line[k] = std::conj(line[n - k]);
+      for (int64_t k = half; k < n; k++) {
+        line[n - k] += C(0);  // an imaginary part of -0 becomes 0
+        line[k] = std::conj(line[n - k]);
+      }
     });
   });
 }
