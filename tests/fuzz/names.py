@@ -20,7 +20,8 @@ MODULES_SKIPPED = ("multiprocessing", "distributed", "__main__", "cuda", "mps", 
 SKIPPED = frozenset(
     "set_num_threads set_num_interop_threads compile spawn start_processes register_package "
     "set_flush_denormal share_memory_ share_memory breakpoint print_exc notify_join_context "
-    "init_process_group destroy_process_group svd_lowrank pca_lowrank _approximate_basis wait".split()
+    "init_process_group destroy_process_group svd_lowrank pca_lowrank _approximate_basis "
+    "wait".split()
 )
 DUNDERS_SKIPPED = frozenset(
     "__class__ __del__ __new__ __init__ __init_subclass__ __subclasshook__ __getattribute__ "
