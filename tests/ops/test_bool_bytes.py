@@ -26,8 +26,10 @@ import taeda as torch
 TABLE = [op for op in load(Path(__file__).resolve().parents[2] / "ops") if op.python]
 TRUE_BYTES = np.array([2, 255, 128, 1, 4, 170], np.uint8)
 CALLS = 40  # of each operator
-# Memory as it was, or bytes on purpose.
-SKIPPED = set("empty empty_like empty_strided new_empty resize_ view_dtype view_copy_dtype".split())
+# Memory as it was, bytes on purpose, or 166 million triples of a thousand elements.
+SKIPPED = set(
+    "empty empty_like empty_strided new_empty resize_ view_dtype view_copy_dtype combinations".split()
+)
 SHAPES = [(), (3,), (4, 5), (4, 5), (4, 5), (70, 5), (3, 4, 5), (1000,), (0, 5)]
 
 
@@ -154,7 +156,7 @@ def paths(op: Op) -> list[str]:
 @pytest.mark.parametrize("op", TABLE, ids=[op.ident for op in TABLE])
 def test_every_operator_reads_any_byte_but_0_as_true(op: Op) -> None:
     if op.ident in SKIPPED:
-        pytest.skip("shows memory as it is")
+        pytest.skip("shows memory as it is, or takes all")
     answers = 0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
