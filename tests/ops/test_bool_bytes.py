@@ -28,7 +28,8 @@ TRUE_BYTES = np.array([2, 255, 128, 1, 4, 170], np.uint8)
 CALLS = 40  # of each operator
 # Memory as it was, bytes on purpose, or 166 million triples of a thousand elements.
 SKIPPED = set(
-    "empty empty_like empty_strided new_empty resize_ view_dtype view_copy_dtype combinations".split()
+    "empty empty_like empty_strided new_empty resize_ view_dtype view_copy_dtype "
+    "combinations".split()
 )
 SHAPES = [(), (3,), (4, 5), (4, 5), (4, 5), (70, 5), (3, 4, 5), (1000,), (0, 5)]
 
