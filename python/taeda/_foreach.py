@@ -116,8 +116,9 @@ def _is_number(value: Any) -> bool:
 
 
 def _is_value(x: Any) -> bool:
-    """Whether a tensor stands for its number, which no list's elements are promoted by."""
-    return isinstance(x, Tensor) and not x.requires_grad
+    """Whether a tensor stands for its number, which no list's elements are promoted by; a device's
+    is added as it is, as the host would have to wait for it."""
+    return isinstance(x, Tensor) and not x.requires_grad and not x.is_cuda
 
 
 def _is_numpys(value: Any) -> bool:

@@ -394,3 +394,15 @@ def test_a_graph_captures_lists():
         torch._foreach_add_(x, 1)
     graph.replay(), graph.replay()
     assert [t[0].item() for t in x] == [11.0, 11.0]
+
+
+def test_a_number_of_the_device_is_added_while_work_is_captured():
+    xs = [torch.ones(3, device="cuda"), torch.ones(2, 2, device="cuda")]
+    number = torch.tensor(2.0, device="cuda")
+    torch._foreach_add(xs, number)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        sums = torch._foreach_add(xs, number)
+    number.fill_(5)
+    graph.replay()
+    assert [y.tolist() for y in sums] == [[6.0] * 3, [[6.0, 6.0]] * 2]
