@@ -198,15 +198,15 @@ Tensor embedding_bag(const Tensor& input, const Tensor& weight, const Tensor& of
   check_bags(input, weight, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights);
   Bags bags = bags_of(input, offsets, per_sample_weights, include_last_offset);
   const bool by_rows = mode == "max" || scale_grad_by_freq || sparse;
+  const int64_t rows = weight.size(0);
+  TD_CHECK(!padding_idx || (-rows <= *padding_idx && *padding_idx < rows),
+           "embedding_bag(): padding_idx must be within the number of embeddings, -{} through {}, "
+           "but got {}",
+           rows, rows - 1, *padding_idx);
+  // Before starts are counted with, or weight is scaled in place.
+  if (padding_idx || max_norm || by_rows) check_values(bags, weight);
   Tensor table = weight, lengths = op::diff(bags.starts, 1, -1, {}, {}), keep;
   if (padding_idx) {
-    const int64_t rows = weight.size(0);
-    TD_CHECK(
-        -rows <= *padding_idx && *padding_idx < rows,
-        "embedding_bag(): padding_idx must be within the number of embeddings, -{} through {}, "
-        "but got {}",
-        rows, rows - 1, *padding_idx);
-    check_values(bags, weight);
     const int64_t padding = *padding_idx < 0 ? *padding_idx + rows : *padding_idx;
     keep = op::ne(bags.indices, Tensor(padding));
     const Tensor none = op::new_zeros(bags.starts, DimVector{1}, {});
@@ -225,13 +225,11 @@ Tensor embedding_bag(const Tensor& input, const Tensor& weight, const Tensor& of
       table = op::index_fill_number(weight, 0, row, Scalar(int64_t{0}));
     }
   }
-  const Tensor indices = wide(bags.indices);
-  if (max_norm || by_rows) check_values(bags, weight);  // before weight is scaled in place
   if (by_rows)
     return bags_of_rows(bags, weight, lengths, keep, max_norm, norm_type, scale_grad_by_freq, mode,
                         sparse);
   if (max_norm) op::embedding_renorm_(op::detach(weight), bags.indices, *max_norm, norm_type);
-  const Tensor total = op::bag_sum(table, indices, bags.starts, bags.scales);
+  const Tensor total = op::bag_sum(table, wide(bags.indices), bags.starts, bags.scales);
   return mode == "mean" ? averaged(total, lengths) : total;
 }
 
