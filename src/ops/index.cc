@@ -296,8 +296,6 @@ Tensor only_mask(const Tensor& self, TensorSpan indices) {
   Tensor mask;
   size_t dim = 0;  // of self, after the indices so far
   const IntSpan sizes = self.sizes();
-  if (is_storage_type(self.dtype()) || internal_overlap(sizes, self.strides()) != Overlap::kNo)
-    return mask;
   for (const Tensor& index : indices) {
     if (!index.defined()) {
       dim++;
@@ -311,7 +309,10 @@ Tensor only_mask(const Tensor& self, TensorSpan indices) {
     mask = index;
     dim += covered;
   }
-  for (; mask.defined() && dim < sizes.size(); dim++) mask = op::unsqueeze(mask, -1);
+  if (!mask.defined() || is_storage_type(self.dtype()) ||
+      internal_overlap(sizes, self.strides()) != Overlap::kNo)
+    return {};
+  for (; dim < sizes.size(); dim++) mask = op::unsqueeze(mask, -1);
   return mask;
 }
 
