@@ -1,6 +1,7 @@
 // max_unpool: values back to where max_pool found them.
 #include <charconv>
 
+#include "core/strides.h"
 #include "op/contiguous.h"
 #include "op/new_zeros.h"
 #include "op/reshape.h"
@@ -41,12 +42,6 @@ namespace impl {
 
 namespace {
 
-int64_t volume_of(IntSpan sizes) {
-  int64_t volume = 1;
-  for (const int64_t size : sizes) volume = expr::mul(volume, size);
-  return volume;
-}
-
 // The error of an index that scatter has refused, in the words of unpooling.
 [[noreturn]] void fail_of_index(const Error& error, IntSpan sizes, int64_t volume) {
   constexpr std::string_view kBefore = "index ";
@@ -72,11 +67,11 @@ Tensor _max_unpool(const Tensor& input, const Tensor& indices, IntSpan output_si
            input.sizes(), output_size);
   const size_t leading = input.sizes().size() - output_size.size();
   DimVector flat(input.sizes().slice(0, leading)), sizes = flat;
-  const int64_t volume = volume_of(output_size);
+  const int64_t volume = checked_numel(output_size);
   flat.push_back(volume);
   for (const int64_t size : output_size) sizes.push_back(size);
   DimVector row = flat;
-  row.back() = volume_of(input.sizes().slice(leading, output_size.size()));
+  row.back() = checked_numel(input.sizes().slice(leading, output_size.size()));
   const std::string invalid = format("max_unpool{}d(): Found an invalid max index: ",
                                      static_cast<int64_t>(output_size.size())) +
                               "{} (output volumes have {} elements)";
