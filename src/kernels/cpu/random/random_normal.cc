@@ -6,19 +6,16 @@
 // more lanes would change nothing but pair other elements.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/random/random_normal.cc"
-#include <hwy/foreach_target.h>
-#include <hwy/highway.h>
-
 #include <numbers>
 
 #include "base/parallel.h"
 #include "kernels/cpu/random/random.h"
+#include "kernels/cpu/simd/simd.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace taeda::cpu::HWY_NAMESPACE {
 namespace {
 
-namespace hn = hwy::HWY_NAMESPACE;
 using D = hn::CappedTag<float, 8>;
 using V = hn::Vec<D>;
 

@@ -25,10 +25,30 @@
 
 #include "base/targets.h"
 #ifdef HWY_TARGET_INCLUDE
+#ifdef TAEDA_SIMD_IS_PRECOMPILED  // Highway and this header, for all sets: only go round the file
+#ifndef TAEDA_SIMD_GOES_ROUND
+#define TAEDA_SIMD_GOES_ROUND
+#undef HIGHWAY_HWY_FOREACH_TARGET_H_
+#undef HWY_HIGHWAY_INCLUDED  // as if Highway had not been included for the last set
 #include "hwy/foreach_target.h"
 #endif
+// What highway.h has defined, once and for this set, stays; the macros of this set are wanted again.
+#define HWY_HIGHWAY_INCLUDED
+#ifdef HWY_TARGET_TOGGLE
+#define HWY_SET_MACROS_PER_TARGET
+#undef HWY_HIGHWAY_PER_TARGET
+#else
+#undef HWY_SET_MACROS_PER_TARGET
+#define HWY_HIGHWAY_PER_TARGET
+#endif
+#include "hwy/ops/set_macros-inl.h"
+#else
+#include "hwy/foreach_target.h"
+#endif
+#endif
 
-#if defined(TAEDA_KERNELS_CPU_SIMD_H_) == defined(HWY_TARGET_TOGGLE)
+#if defined(TAEDA_SIMD_IS_PRECOMPILED)
+#elif defined(TAEDA_KERNELS_CPU_SIMD_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TAEDA_KERNELS_CPU_SIMD_H_
 #undef TAEDA_KERNELS_CPU_SIMD_H_
 #else
