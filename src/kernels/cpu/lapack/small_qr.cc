@@ -124,7 +124,7 @@ T norm(const std::complex<T>* x, int n) {
 
 // (I - tau v v^H) applied to `columns` columns.
 template <class T>
-TD_FN void reflect(T tau, const T* v, T* a, int n, int columns, int64_t stride) {
+HWY_NOINLINE void reflect(T tau, const T* v, T* a, int n, int columns, int64_t stride) {
   for (int j = 0; j < columns; j++, a += stride) axpy<true>(-product(tau, dot(v, a, n)), v, a, n);
 }
 

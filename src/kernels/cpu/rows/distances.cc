@@ -69,13 +69,18 @@ struct Largest : Count<T> {
   TD_FN V with(V most, V d) const { return max(most, abs(d)); }
   TD_FN V join(V a, V b) const { return max(a, b); }
 };
+// Once in the library: it is long, and takes much longer than a call.
+template <class T>
+HWY_NOINLINE Vec<T> power(Vec<T> x, Vec<T> p) {
+  return pow(x, p);
+}
 template <class T>
 struct Powers : Count<T> {
   using V = Vec<T>;
   V p, inverse;
   explicit Powers(double p) : p(p), inverse(1 / p) {}
-  TD_FN V with(V sum, V d) const { return sum + pow(abs(d), p); }
-  TD_FN V norm(V sum) const { return pow(sum, inverse); }
+  TD_FN V with(V sum, V d) const { return sum + power(abs(d), p); }
+  TD_FN V norm(V sum) const { return power(sum, inverse); }
 };
 
 // The distances of row x of n elements to all rows of a panel. Its four vectors have names: those
