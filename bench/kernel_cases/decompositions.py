@@ -53,6 +53,8 @@ decomposition("svdvals", 4, 1024)
 for name in ("inv", "cholesky", "qr", "lstsq", "eigh", "matrix_exp"):
     decomposition(name, 256, dtype="float64")
     decomposition(name, 64, dtype="complex64")
+decomposition("qr", 4, 512, "complex64")
+decomposition("qr", 32, 8, "complex64")
 
 
 def solved(n: int, batch: int = 0) -> None:
@@ -68,3 +70,11 @@ def solved(n: int, batch: int = 0) -> None:
 
 solved(512)
 solved(16, 64)
+solved(4, 1024)
+
+
+@kernel("ormqr of 1024 x 4 x 4")
+def multiplied(torch: Any) -> Run:
+    a = torch.randn(1024, 4, 4)
+    reflectors, scales = torch.geqrf(a)
+    return lambda: torch.ormqr(reflectors, scales, a)

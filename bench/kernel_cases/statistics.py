@@ -32,9 +32,12 @@ of_normal_numbers(
     ("cdist", lambda torch, x: torch.cdist(x, x), (512, 64)),
     ("cdist, p=1,", lambda torch, x: torch.cdist(x, x, 1.0), (256, 64)),
     ("pdist", lambda torch, x: torch.pdist(x), (256, 64)),
+    ("pdist, p=1.5,", lambda torch, x: torch.pdist(x, 1.5), (256, 64)),
     ("hash_tensor", lambda torch, x: torch.hash_tensor(x), (MEGA,)),
 )
 of_normal_numbers(
+    ("cummax", lambda torch, x: torch.cummax(x, 1), (1024, 1024)),
+    ("cummax of columns", lambda torch, x: torch.cummax(x, 0), (1024, 1024)),
     ("logcumsumexp", lambda torch, x: torch.logcumsumexp(x, 1), (1024, 1024)),
     ("quantile", lambda torch, x: torch.quantile(x, 0.9, 1), (1024, 1024)),
     ("nanquantile", lambda torch, x: torch.nanquantile(x, 0.9), (MEGA,)),

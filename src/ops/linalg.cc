@@ -5,6 +5,7 @@
 
 #include "core/layout.h"
 #include "kernels/cpu/gemm/matmul.h"
+#include "op/_cdist_forward.h"
 #include "op/_matrix_times_batch.h"
 #include "op/_unsafe_view.h"
 #include "op/add.h"
@@ -24,7 +25,6 @@
 #include "op/mm.h"
 #include "op/mul.h"
 #include "op/mv.h"
-#include "op/norm_of_differences.h"
 #include "op/permute.h"
 #include "op/reshape.h"
 #include "op/resize_.h"
@@ -356,8 +356,13 @@ Tensor cdist(const Tensor& x1, const Tensor& x2, double p, std::string_view comp
     const Tensor squares = op::sub(op::add(a2, b2, 1), op::mul(product, Tensor(2)), 1);
     return op::sqrt(op::clamp_min(squares, 1e-30));
   }
-  const Tensor differences = op::sub(op::unsqueeze(x1, -2), op::unsqueeze(x2, -3), 1);
-  return op::norm_of_differences(differences, p);
+  const size_t n1 = x1.sizes().size() - 2, n2 = x2.sizes().size() - 2;
+  const DimVector batch = broadcast_shapes(x1.sizes().slice(0, n1), x2.sizes().slice(0, n2));
+  const auto in_batch = [&](const Tensor& x) {
+    const DimVector sizes = joined(batch, DimVector{x.size(-2), x.size(-1)});
+    return x.sizes() == IntSpan(sizes) ? x : op::expand(x, sizes, false);
+  };
+  return op::_cdist_forward(in_batch(x1), in_batch(x2), p, std::nullopt);
 }
 
 Tensor addbmm_(const Tensor& self, const Tensor& batch1, const Tensor& batch2, const Scalar& beta,

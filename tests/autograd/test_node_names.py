@@ -75,7 +75,6 @@ OTHER_NODE = {
     "F.scaled_dot_product_attention(x[None], x[None], x[None])": (
         "SqueezeBackward1", "the kernel wants a dimension of heads, where PyTorch multiplies",
     ),
-    "torch.cdist(x, y)": ("LinalgVectorNormBackward0", "the norm of all differences"),
 }  # fmt: skip
 
 # What PyTorch's node shows as _saved_NAME and ours does not, and why; nodes of other expressions

@@ -3,6 +3,7 @@
 import inspect
 import warnings
 
+import numpy as np
 import pytest
 
 import taeda
@@ -302,9 +303,65 @@ def test_distances_of_order_0_count_and_have_a_gradient_of_zeros(distances):
     assert taeda.equal(x.grad, taeda.zeros(3, 2))
 
 
-def test_pdist_equals_pytorchs(oracle):
-    x = oracle.torch.randn(5, 3)
-    oracle.assert_same(F.pdist(oracle.ours(x)), oracle.torch.pdist(x))
+@pytest.mark.parametrize("p", [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, float("inf")])
+@pytest.mark.parametrize("shape", [(5, 3), (2, 1), (1, 4), (0, 2), (6, 0), (33, 200), (70, 5)])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_pdist_is_numpys(p, shape, dtype):
+    x = np.random.default_rng(0).standard_normal(shape).astype(dtype)
+    x[:, ::2] = np.round(x[:, ::2])  # equal elements
+    first, second = np.triu_indices(shape[0], 1)
+    differences = np.abs(x.astype("float64")[first] - x.astype("float64")[second])
+    if p == 0:
+        expected = (differences != 0).sum(1)
+    elif p == float("inf"):
+        expected = differences.max(1, initial=0)
+    else:
+        expected = (differences**p).sum(1) ** (1 / p)
+    bound = 2e-6 if dtype == "float32" else 1e-14
+    for given in (taeda.from_numpy(x), taeda.from_numpy(x.T.copy()).T):
+        found = F.pdist(given, p).numpy()
+        assert found.dtype == dtype
+        np.testing.assert_allclose(found, expected, rtol=bound)
+
+
+@pytest.mark.parametrize("p", [0.0, 0.5, 1.0, 2.0, 3.0, float("inf")])
+@pytest.mark.parametrize(
+    "shapes", [((5, 3), (7, 3)), ((2, 1, 33, 70), (3, 9, 70)), ((40, 2), (1, 2)), ((3, 0), (2, 0)),
+               ((0, 3), (4, 3)), ((2, 20, 4), (2, 0, 4))],
+)  # fmt: skip
+def test_cdist_is_numpys(p, shapes):
+    random = np.random.default_rng(0)
+    x, y = (random.integers(-9, 9, shape) / 4 for shape in shapes)
+    differences = np.abs(x[..., :, None, :] - y[..., None, :, :])
+    if p == 0:
+        expected = (differences != 0).sum(-1)
+    elif p == float("inf"):
+        expected = differences.max(-1, initial=0)
+    else:
+        expected = (differences**p).sum(-1) ** (1 / p)
+    for dtype, bound in (("float32", 2e-6), ("float64", 1e-14)):
+        first, second = (taeda.from_numpy(a.astype(dtype)) for a in (x, y))
+        exact = "donot_use_mm_for_euclid_dist"
+        found = taeda.cdist(first, second, p, compute_mode=exact).numpy()
+        assert found.dtype == dtype
+        np.testing.assert_allclose(found, expected, rtol=bound)
+
+
+@pytest.mark.parametrize("p", [1.0, 2.0, 2.5, float("inf")])
+def test_pdist_of_nan_and_infinities_and_its_gradient_are_pytorchs(p, oracle):
+    torch = oracle.torch
+    x = torch.randn(9, 4)
+    x[1, 2], x[4, 0], x[5, 3] = float("nan"), float("inf"), -float("inf")
+    ours = F.pdist(oracle.ours(x), p).numpy()
+    np.testing.assert_allclose(ours, torch.pdist(x, p).numpy(), rtol=1e-5)
+    found = []
+    for library in (taeda, torch):
+        y = library.tensor(torch.randn(5, 3, generator=torch.Generator().manual_seed(0)).tolist())
+        y.requires_grad_()
+        weights = library.arange(10) + 1.0
+        (library.nn.functional.pdist(y, p) * weights).sum().backward()
+        found.append(y.grad.numpy())
+    np.testing.assert_allclose(*found, rtol=1e-5, atol=1e-6)
 
 
 def test_dropout_arguments():

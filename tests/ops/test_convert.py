@@ -87,10 +87,40 @@ def test_truth_and_doubles_of_many_numbers(source):
     x = np.resize(np.array([0, 1, -1, 5, 0, -128, 127, 0, 0]), 101).astype(source)
     if source != "int8":
         x[:6] = [np.nan, -0.0, np.inf, 1e-40 if source == "float32" else 1e-310, 0.0, -0.25]
-    for n in (1, 7, 101):
+    for n in (1, 7, 64, 101):
         ours = taeda.from_numpy(x[:n].copy())
         np.testing.assert_array_equal(ours.bool().numpy(), x[:n].astype(bool))
         np.testing.assert_array_equal(ours.double().numpy(), x[:n].astype("float64"))
+
+
+def test_truth_values_become_integers():
+    x = np.resize(np.array([0, 1, 2, 255, 128, 0]), 101).astype("uint8")
+    truth = taeda.from_numpy(x).view(taeda.bool)
+    for target in ("uint8", "int8", "int16", "uint16", "int32", "uint32", "int64", "uint64"):
+        found = truth.to(getattr(taeda, target)).numpy()
+        np.testing.assert_array_equal(found, (x != 0).astype(target))
+
+
+def test_every_bfloat16_is_a_double():
+    bits = np.arange(1 << 16, dtype="uint16")
+    expected = (bits.astype("uint32") << 16).view("float32").astype("float64")
+    found = taeda.from_numpy(bits).view(taeda.bfloat16).double().numpy()
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("source", ["uint16", "uint32", "int8", "int16", "int64"])
+@pytest.mark.parametrize("target", ["float16", "bfloat16", "float8_e4m3fn", "float8_e5m2fnuz"])
+def test_integers_become_small_floats_as_pytorchs(source, target):
+    torch = pytest.importorskip("torch")
+    limits = np.iinfo(source)
+    random = np.random.default_rng(0)
+    x = random.integers(limits.min, limits.max, 1000, dtype=source, endpoint=True)
+    x[:300] %= 127
+    x[-2:] = limits.min, limits.max
+    ours, theirs = (
+        f.from_numpy(x.copy()).to(getattr(f, target)).float().numpy() for f in (taeda, torch)
+    )
+    np.testing.assert_array_equal(ours, theirs)
 
 
 def test_uint8_keeps_the_lowest_bits_of_what_does_not_fit():

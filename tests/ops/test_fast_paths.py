@@ -185,6 +185,39 @@ def test_cumulative_sums_and_products(dtype: type, dim: int) -> None:
         np.testing.assert_allclose(torch.cumprod(small, dim).numpy(), want, rtol=1e-5)
 
 
+@pytest.mark.parametrize("dtype", [np.int32, np.int64, np.float32, np.float64])
+@pytest.mark.parametrize("dim", [0, 1, 2])
+@pytest.mark.parametrize("name", ["cummax", "cummin"])
+def test_cumulative_extremes(name: str, dtype: type, dim: int) -> None:
+    for shape, layout in itertools.product(
+        ((3, 50, 7), (4, 2, 1300), (1, 1, 5), (0, 2, 3)), ("dense", "transposed", "every second")
+    ):
+        base = RANDOM.integers(-9, 9, shape).astype(dtype)
+        if dtype in (np.float32, np.float64):
+            base[RANDOM.random(shape) < 0.02] = np.nan
+            base[RANDOM.random(shape) < 0.01] = np.inf
+        a, x = LAYOUTS[layout](base), of_layout(layout, torch.from_numpy(base))
+        values, indices = getattr(torch, name)(x, dim)
+        best = (np.maximum if name == "cummax" else np.minimum).accumulate(a, dim)
+        np.testing.assert_array_equal(values.numpy(), best)
+        taken = (a == best) | (np.isnan(a) if dtype not in (np.int32, np.int64) else False)
+        place = np.arange(a.shape[dim]).reshape([-1 if d == dim else 1 for d in range(3)])
+        last = np.maximum.accumulate(np.where(taken, place, -1), dim)
+        np.testing.assert_array_equal(indices.numpy(), last)
+
+
+@pytest.mark.parametrize("layout", ["dense", "transposed", "every second"])
+@pytest.mark.parametrize("dtype", [np.bool_, np.int32, np.uint8, np.int64, np.float32, np.float64])
+def test_hashes_of_tensors(dtype: type, layout: str) -> None:
+    base = (RANDOM.standard_normal((5, 70, 300)) * 100).astype(dtype)
+    a, x = LAYOUTS[layout](base), of_layout(layout, torch.from_numpy(base))
+    wide = np.ascontiguousarray(a.astype(np.float64 if a.dtype.kind == "f" else np.int64))
+    wide = wide.view(np.uint64)
+    for dims in (None, (0,), (1,), (2,), (0, 2), (0, 1, 2)):
+        want = np.bitwise_xor.reduce(wide, dims)
+        np.testing.assert_array_equal(torch.hash_tensor(x, dims or ()).numpy(), want)
+
+
 @pytest.mark.parametrize("shape", [(1, 1), (3, 5), (200, 131), (1000, 1000), (70, 4100), (5000, 3)])
 def test_sums_of_floats(shape: tuple[int, int]) -> None:
     a = RANDOM.standard_normal(shape).astype(np.float32)

@@ -169,7 +169,7 @@ def test_none_is_not_an_empty_list():
     assert taeda.equal(taeda.fft.fftn(x, dim=()).real, x)
 
 
-@pytest.mark.parametrize("n", [4, 8, 12, 15, 16, 60, 64, 256])
+@pytest.mark.parametrize("n", [4, 8, 10, 12, 15, 16, 24, 45, 60, 64, 96, 100, 256])
 @pytest.mark.parametrize("precision", [np.float32, np.float64])
 def test_more_lines_than_a_cache_holds(n, precision):
     """Memory is asked for ahead; the last lines are fewer than a group."""

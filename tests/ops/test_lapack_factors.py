@@ -48,6 +48,24 @@ def test_ormqr(left, transpose, dtype):
     close(ours, factor @ other if left else other @ factor, dtype)
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("sizes", [(1, 1), (7, 7), (33, 9), (100, 32), (129, 3), (40, 40)])
+@pytest.mark.parametrize("left", [True, False])
+def test_ormqr_of_many_sizes(sizes, left, dtype):
+    rows, columns = sizes
+    a, tau = taeda.geqrf(taeda.from_numpy(matrices((2, rows, columns), dtype)))
+    whole = taeda.ormqr(a, tau, taeda.eye(rows, dtype=a.dtype).expand(2, rows, rows))
+    close((whole.mH @ whole).numpy(), np.broadcast_to(np.eye(rows), (2, rows, rows)), dtype)
+    before = a.clone(), tau.clone()
+    for count in (1, 17, 150):
+        other = matrices((2, rows, count) if left else (2, count, rows), dtype, seed=count)
+        for transpose in (False, True):
+            q = whole.mH.resolve_conj().numpy() if transpose else whole.numpy()
+            ours = taeda.ormqr(a, tau, taeda.from_numpy(other), left, transpose).numpy()
+            close(ours, q @ other if left else other @ q, dtype)
+    assert taeda.equal(before[0], a) and taeda.equal(before[1], tau)
+
+
 @pytest.mark.parametrize("dtype", ["float64", "complex128"])
 def test_gradients_are_pytorchs(dtype):
     torch = pytest.importorskip("torch")
@@ -147,35 +165,39 @@ def test_reflector_errors():
         taeda.geqrf(taeda.ones(3, 3, dtype=taeda.int64))
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("sizes", [(1, 1), (5, 3), (3, 5), (16, 16), (17, 32), (128, 7), (129, 9)])
 @pytest.mark.parametrize("scale", [1.0, 1e-30, 1e30])
 def test_qr_of_small_matrices_of_any_magnitude(sizes, dtype, scale):
-    x = np.random.default_rng(0).standard_normal((3, *sizes)).astype(dtype)
+    x = matrices((3, *sizes), dtype)
     x[1, :, -1] = x[1, :, 0]  # of lower rank
     x[2, 1:] = 0
-    x *= x.dtype.type(scale)
+    scale = x.real.dtype.type(scale)
+    x *= scale
     for mode in ("reduced", "complete"):
         q, r = (t.numpy() for t in taeda.linalg.qr(taeda.from_numpy(x), mode=mode))
         eps = np.finfo(dtype).eps * 20 * max(sizes)
-        np.testing.assert_allclose(q @ r / x.dtype.type(scale), x / x.dtype.type(scale), atol=eps)
-        products = q.transpose(0, 2, 1) @ q
+        np.testing.assert_allclose(q @ r / scale, x / scale, atol=eps)
+        products = np.conj(q.transpose(0, 2, 1)) @ q
         np.testing.assert_allclose(
             products, np.broadcast_to(np.eye(q.shape[2]), products.shape), atol=eps
         )
         np.testing.assert_array_equal(r, np.triu(r))
 
 
-def test_qr_of_small_matrices_has_lapacks_signs():
-    x = np.random.default_rng(0).standard_normal((12, 7))
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_qr_of_small_matrices_has_lapacks_signs(dtype):
+    x = matrices((12, 7), dtype)
+    x[1:, 0] = 0
     q, r = (t.numpy() for t in taeda.linalg.qr(taeda.from_numpy(x)))
     expected_q, expected_r = np.linalg.qr(x)
     np.testing.assert_allclose(q, expected_q, atol=1e-14)
     np.testing.assert_allclose(r, expected_r, atol=1e-13)
 
 
-def test_qr_of_small_matrices_spreads_nan():
-    x = taeda.eye(4)
+@pytest.mark.parametrize("dtype", ["float32", "complex64"])
+def test_qr_of_small_matrices_spreads_nan(dtype):
+    x = taeda.eye(4, dtype=getattr(taeda, dtype))
     x[2, 1] = float("nan")
     q, r = taeda.linalg.qr(x)
     assert taeda.isnan(q).any() and taeda.isnan(r[1, 1])

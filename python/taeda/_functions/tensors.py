@@ -240,8 +240,7 @@ def _softmax_backward_data(
     """
     require_dtype("_softmax_backward_data", "input_dtype", input_dtype)
     _check_same_dtype(grad_output, output)
-    weighted = grad_output * output
-    return (weighted - output * weighted.sum(dim, keepdim=True)).to(input_dtype)
+    return taeda.ops.taeda.softmax_backward(grad_output, output, dim, input_dtype)
 
 
 def _log_softmax_backward_data(
@@ -250,4 +249,4 @@ def _log_softmax_backward_data(
     """The same of log_softmax."""
     require_dtype("_log_softmax_backward_data", "input_dtype", input_dtype)
     _check_same_dtype(grad_output, output)
-    return (grad_output - output.exp() * grad_output.sum(dim, keepdim=True)).to(input_dtype)
+    return taeda.ops.taeda.log_softmax_backward(grad_output, output, dim, input_dtype)

@@ -23,6 +23,10 @@ def no_fallback():
     _C._set_fallback("warn")
 
 
+def hash_of(x, dim, keepdim):
+    return taeda.hash_tensor(x, () if dim is None else dim, keepdim=keepdim).view(taeda.int64)
+
+
 DIMS = [None, 0, 1, (0, 2), (1, 2), (0, 1, 2), -1]
 INEXACT = [*FLOATING, "complex64", "complex128"]
 OVER_DIMS = {
@@ -37,6 +41,7 @@ OVER_DIMS = {
     "var": (taeda.var, FLOATING),
     "std": (taeda.std, FLOATING),
     "logsumexp": (taeda.logsumexp, FLOATING),
+    "hash_tensor": (hash_of, REAL),
 }
 OVER_ONE = {
     "max": (taeda.max, REAL),
@@ -166,3 +171,16 @@ def test_a_reduction_waits_for_nothing(simulator, late):
     y = x.softmax(1).sum(0).std()
     assert simulator.count("synchronizations") == before
     same(y, x.cpu().softmax(1).sum(0).std(), "softmax, sum, std")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("p", [0.0, 1.0, 2.0, 2.5, float("inf")])
+def test_distances_of_all_pairs(p, dtype):
+    x = values(dtype, (23, 5))
+    x[3, 2], x[4, 1] = float("nan"), float("inf")
+    for given in (x, x.t(), x[:2], x[:1]):
+        agree(lambda x: taeda.pdist(x, p), given)
+        agree(lambda x: taeda.cdist(x, x[:1], p), given)
+    y = values(dtype, (2, 3, 4, 5))
+    agree(lambda x, y: taeda.cdist(x, y, p), x, y)
+    agree(lambda x, y: taeda.cdist(x, y, p), y.transpose(1, 2), y[:1, :1])

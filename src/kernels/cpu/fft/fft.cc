@@ -21,8 +21,10 @@ namespace {
 constexpr int64_t kChunk = 1 << 14;     // elements that a thread takes at once
 constexpr int64_t kShortLine = 1 << 8;  // elements of a line up to which many are done in lanes
 constexpr int64_t kShortPanel =
-    1 << 10;                       // the same, of lines that are neighbours only in what is read
-constexpr int64_t kFar = 1 << 18;  // bytes from which on what is read next is asked for
+    1 << 10;                        // the same, of lines that are neighbours only in what is read
+constexpr int64_t kFar = 1 << 18;   // bytes from which on what is read next is asked for
+constexpr int64_t kFewPages = 15;   // elements of a line, in a page each
+constexpr int64_t kTileGroups = 4;  // that are transformed in a copy
 constexpr int64_t kThreadedLine = 1 << 15;  // elements of a line that threads share
 
 // Offsets of the lines along `dim` in two views that agree in the other dimensions. The last of
@@ -121,81 +123,205 @@ struct Transform {
 // --- a vector's lanes of lines at a time
 // -----------------------------------------------------------
 
-template <class T>
-void run_lanes(const Transform<T>& t, FftPlan<T>& plan, const Lines& lines) {
-  const FftKernels<T>& kernels = fft_kernels<T>();
-  const int64_t lanes = kernels.lanes;
-  FftLanes<T> all{};
-  all.columns = plan.columns();
-  all.half_roots = t.paired() ? plan.half_roots() : nullptr;
-  all.kind = t.kind;
-  all.n = t.size();
-  all.outputs = t.outputs();
-  all.backward = t.backward;
-  all.scale = t.scale;
-  all.from_stride = t.in_width() * t.in_stride();
-  all.to_stride = t.out_width() * t.out_stride();
-  const T* const in = t.in_at(0);
-  T* const out = t.out_at(0);
-  const int64_t in_width = t.in_width(), out_width = t.out_width();
-  // Groups of as many neighbours as there are lanes; then the lines that are left of all.
-  const bool neighbours = lines.neighbours >= lanes;
-  const bool spread = !neighbours && t.spreads(lines, lanes);
-  const int64_t inner = neighbours ? lines.neighbours : spread ? lines.read_together : lines.count;
-  const int64_t each = inner / lanes, rest = inner % lanes, outer = lines.count / inner;
-  const int64_t whole = outer * each, groups = whole + (outer * rest + lanes - 1) / lanes;
-  const int64_t grain = std::max<int64_t>(1, kChunk / (plan.size() * lanes));
-  const bool steady = !neighbours && !spread && lines.regular() && lanes > 1;
-  const bool is_far = t.in.numel * in_width * int64_t{sizeof(T)} > kFar;
-  parallel_for(0, groups, grain, [&](int64_t begin, int64_t end) {
-    const Scratch<T> panel(2 * lanes * (std::max(plan.size(), t.size() / 2) + 1));
-    FftLanes<T> work = all;
-    int64_t in_step = 0, out_step = 0;  // from one whole group to the next
-    for (int64_t group = begin; group < end; group++) {
-      const bool left = group >= whole;
-      if (in_step != 0 && !left) {
-        for (int64_t l = 0; l < lanes; l++) work.from[l] += in_step, work.to[l] += out_step;
-        if (work.next_from) work.next_from += in_step, work.next_to += out_step;
-        kernels.run_lanes(work, panel.data());
-        continue;
-      }
-      const int64_t row = outer == 1 || left ? 0 : group / each;
-      const int64_t first = (left ? group - whole : group - row * each) * lanes;
-      const int64_t count = left ? std::min(lanes, outer * rest - first) : lanes;
-      work.from_neighbours = (neighbours || spread) && !left;
-      work.to_neighbours = neighbours && !left;
-      work.next_from = work.next_to = nullptr;
-      for (int64_t l = 0, n = 0; l < (work.to_neighbours ? 1 : count); l += n) {
-        const int64_t at = first + l, after = left ? at % rest : 0;
-        n = left ? std::min(count - l, rest - after) : work.to_neighbours ? 1 : lanes;
-        const int64_t line = left ? at / rest * inner + each * lanes + after : row * inner + at;
-        // Copies, not references: what is stored might, for the compiler, be theirs.
-        lines.each(line, n,
-                   [=, from = work.from + l, to = work.to + l](int64_t i, int64_t a, int64_t b) {
-                     from[i] = in + in_width * a;
-                     to[i] = out + out_width * b;
-                   });
-      }
-      std::fill(work.from + count, work.from + lanes, work.from[count - 1]);
-      std::fill(work.to + count, work.to + lanes, work.to[count - 1]);
-      if (work.from_neighbours && !work.to_neighbours) {
-        T* in_order[kMostLanes];
-        std::copy_n(work.to, lanes, in_order);
-        for (int64_t l = 0; l < lanes; l++) work.to[l] = in_order[fft_lane(l, lanes)];
-      }
-      if (steady && !left) {
-        const int64_t in_line = work.from[1] - work.from[0], out_line = work.to[1] - work.to[0];
-        in_step = lanes * in_line;
-        out_step = lanes * out_line;
-        const bool dense = in_line == t.in.sizes[t.dim] * all.from_stride &&
-                           out_line == t.out.sizes[t.dim] * all.to_stride;
-        if (is_far && dense)
-          work.next_from = work.from[0] + in_step, work.next_to = work.to[0] + out_step;
-      }
-      kernels.run_lanes(work, panel.data());
+// Lines in groups of as many as there are lanes: whole groups within each run of `inner` lines that
+// follow each other, then groups of what all runs leave over.
+class LineGroups {
+ public:
+  LineGroups(const Lines& lines, int64_t inner, int64_t lanes)
+      : lines_(lines),
+        inner_(inner),
+        lanes_(lanes),
+        each_(inner / lanes),
+        rest_(inner % lanes),
+        runs_(lines.count / inner) {}
+
+  int64_t whole() const { return runs_ * each_; }
+  // How many groups follow each other in their run, this one among them.
+  int64_t from_here(int64_t group) const { return each_ - group % each_; }
+  int64_t count() const { return whole() + (runs_ * rest_ + lanes_ - 1) / lanes_; }
+
+  // f(l, a, b) with the offsets of the first n lines of a whole group, which are those of lanes l.
+  template <class F>
+  void each_of(int64_t group, int64_t n, const F& f) const {
+    const int64_t run = runs_ == 1 ? 0 : group / each_;
+    lines_.each(run * inner_ + (group - run * each_) * lanes_, n, f);
+  }
+  // The same of a group behind those: how many lines it has.
+  template <class F>
+  int64_t each_left(int64_t group, const F& f) const {
+    const int64_t first = (group - whole()) * lanes_, n = std::min(lanes_, runs_ * rest_ - first);
+    for (int64_t l = 0, count = 0; l < n; l += count) {
+      const int64_t run = (first + l) / rest_, past = (first + l) % rest_;
+      count = std::min(n - l, rest_ - past);
+      lines_.each(run * inner_ + each_ * lanes_ + past, count,
+                  [&](int64_t i, int64_t a, int64_t b) { f(l + i, a, b); });
     }
-  });
-}
+    return n;
+  }
+
+ private:
+  const Lines& lines_;
+  const int64_t inner_, lanes_, each_, rest_, runs_;
+};
+
+// What of the lanes' memory lies side by side.
+enum class Beside : uint8_t { kNothing, kRead, kBoth };
+
+template <class T>
+class LanesRun {
+ public:
+  LanesRun(const Transform<T>& t, FftPlan<T>& plan, const Lines& lines)
+      : t_(t),
+        lines_(lines),
+        kernels_(fft_kernels<T>()),
+        beside_(lines.neighbours >= lanes() ? Beside::kBoth
+                : t.spreads(lines, lanes()) ? Beside::kRead
+                                            : Beside::kNothing),
+        groups_(lines,
+                beside_ == Beside::kBoth   ? lines.neighbours
+                : beside_ == Beside::kRead ? lines.read_together
+                                           : lines.count,
+                lanes()),
+        size_(plan.size()) {
+    all_.columns = plan.columns();
+    all_.half_roots = t.paired() ? plan.half_roots() : nullptr;
+    all_.kind = t.kind;
+    all_.n = t.size();
+    all_.outputs = t.outputs();
+    all_.backward = t.backward;
+    all_.scale = t.scale;
+    all_.from_stride = t.in_width() * t.in_stride();
+    all_.to_stride = t.out_width() * t.out_stride();
+  }
+
+  void run() const {
+    const int64_t grain = std::max<int64_t>(1, kChunk / (size_ * lanes()));
+    parallel_for(0, groups_.count(), grain, [&](int64_t begin, int64_t end) {
+      const Scratch<T> panel(2 * lanes() * (std::max(size_, t_.size() / 2) + 1));
+      const int64_t left = std::clamp(groups_.whole(), begin, end);
+      if (beside_ == Beside::kBoth)
+        is_scattered() ? run_tiles(begin, left, panel.data())
+                       : run_neighbours(begin, left, panel.data());
+      else if (beside_ == Beside::kRead)
+        run_spread(begin, left, panel.data());
+      else
+        run_apart(begin, left, panel.data());
+      run_left(left, end, panel.data());
+    });
+  }
+
+ private:
+  int64_t lanes() const { return kernels_.lanes; }
+  // Sets the addresses of lanes. A copy of `this`'s members: what is stored might, for the
+  // compiler, be theirs.
+  auto placing(FftLanes<T>& work) const {
+    return
+        [in = t_.in_at(0), out = t_.out_at(0), in_width = t_.in_width(), out_width = t_.out_width(),
+         from = work.from, to = work.to](int64_t l, int64_t a, int64_t b) {
+          from[l] = in + in_width * a;
+          to[l] = out + out_width * b;
+        };
+  }
+
+  void run_neighbours(int64_t begin, int64_t end, T* panel) const {
+    FftLanes<T> work = all_;
+    work.from_neighbours = work.to_neighbours = true;
+    for (int64_t group = begin; group < end; group++) {
+      groups_.each_of(group, 1, placing(work));
+      kernels_.run_lanes(work, panel);
+    }
+  }
+
+  // Whether each element of a line is in another page, of which few are known to the processor.
+  bool is_scattered() const {
+    constexpr int64_t kPage = 4096 / sizeof(T), kFirstCache = (1 << 15) / sizeof(T);
+    return t_.kind == FftKind::kComplex && t_.size() > kFewPages && all_.from_stride >= kPage &&
+           all_.to_stride >= kPage && t_.size() * kTileGroups * 2 * lanes() <= kFirstCache;
+  }
+  // Some groups at once, in a copy, so that a page is looked for once for all of them.
+  void run_tiles(int64_t begin, int64_t end, T* panel) const {
+    const int64_t n = t_.size(), row = 2 * lanes();
+    const Scratch<T> tile(kTileGroups * row * n);
+    FftLanes<T> work = all_;
+    work.from_neighbours = work.to_neighbours = true;
+    for (int64_t group = begin, count = 0; group < end; group += count) {
+      count = std::min({kTileGroups, end - group, groups_.from_here(group)});
+      groups_.each_of(group, 1, placing(work));
+      const T* const from = work.from[0];
+      T* const to = work.to[0];
+      const int64_t width = count * row;
+      for (int64_t k = 0; k < n; k++)
+        std::copy_n(from + k * all_.from_stride, width, tile.data() + k * width);
+      work.from_stride = work.to_stride = width;
+      for (int64_t g = 0; g < count; g++) {
+        work.from[0] = work.to[0] = tile.data() + g * row;
+        kernels_.run_lanes(work, panel);
+      }
+      for (int64_t k = 0; k < n; k++)
+        std::copy_n(tile.data() + k * width, width, to + k * all_.to_stride);
+    }
+  }
+
+  void run_spread(int64_t begin, int64_t end, T* panel) const {
+    FftLanes<T> work = all_;
+    work.from_neighbours = true;
+    for (int64_t group = begin; group < end; group++) {
+      groups_.each_of(group, lanes(), placing(work));
+      T* in_order[kMostLanes];
+      std::copy_n(work.to, lanes(), in_order);
+      for (int64_t l = 0; l < lanes(); l++) work.to[l] = in_order[fft_lane(l, lanes())];
+      kernels_.run_lanes(work, panel);
+    }
+  }
+
+  // Lines that are the same distance apart, all of them, take a step from one group to the next.
+  void run_apart(int64_t begin, int64_t end, T* panel) const {
+    FftLanes<T> work = all_;
+    const bool steps = lines_.regular() && lanes() > 1;
+    for (int64_t group = begin; group < end; group++) {
+      if (group == begin || !steps)
+        groups_.each_of(group, lanes(), placing(work));
+      else
+        step(work);
+      if (group == begin && steps) look_ahead(work);
+      kernels_.run_lanes(work, panel);
+    }
+  }
+  void step(FftLanes<T>& work) const {
+    const int64_t in_step = lanes() * (work.from[1] - work.from[0]),
+                  out_step = lanes() * (work.to[1] - work.to[0]), n = lanes();
+    for (int64_t l = 0; l < n; l++) work.from[l] += in_step, work.to[l] += out_step;
+    if (work.next_from) work.next_from += in_step, work.next_to += out_step;
+  }
+  // Sets what the next lanes read and write, if that is far away and without gaps.
+  void look_ahead(FftLanes<T>& work) const {
+    const int64_t in_line = work.from[1] - work.from[0], out_line = work.to[1] - work.to[0];
+    if (t_.in.numel * t_.in_width() * int64_t{sizeof(T)} <= kFar ||
+        in_line != t_.in.sizes[t_.dim] * all_.from_stride ||
+        out_line != t_.out.sizes[t_.dim] * all_.to_stride)
+      return;
+    work.next_from = work.from[0] + lanes() * in_line;
+    work.next_to = work.to[0] + lanes() * out_line;
+  }
+
+  void run_left(int64_t begin, int64_t end, T* panel) const {
+    FftLanes<T> work = all_;
+    for (int64_t group = begin; group < end; group++) {
+      const int64_t n = groups_.each_left(group, placing(work));
+      std::fill(work.from + n, work.from + lanes(), work.from[n - 1]);
+      std::fill(work.to + n, work.to + lanes(), work.to[n - 1]);
+      kernels_.run_lanes(work, panel);
+    }
+  }
+
+  const Transform<T>& t_;
+  const Lines& lines_;
+  const FftKernels<T>& kernels_;
+  const Beside beside_;
+  const LineGroups groups_;
+  const int64_t size_;  // of the plan
+  FftLanes<T> all_{};
+};
 
 // --- line by line
 // ----------------------------------------------------------------------------------
@@ -339,7 +465,7 @@ void run(const Transform<T>& t) {
   const bool panels =
       plan->columns() && (many || lines.neighbours >= lanes || t.spreads(lines, lanes));
   if (plan->has_line() && !panels) return run_lines(t, *plan, lines);
-  run_lanes(t, *plan, lines);
+  LanesRun<T>(t, *plan, lines).run();
 }
 
 // All n results of real numbers along `dim`, without gaps: half of them, and the conjugates of

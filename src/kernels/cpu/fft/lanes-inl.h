@@ -28,9 +28,7 @@ class LanesRun {
       return;
     }
     if constexpr (kPairs > 0)
-      if (w_.kind == FftKind::kComplex && !w_.from_neighbours && w_.from_stride == 2 &&
-          w_.to_stride == 2 && run_in_lines())
-        return;
+      if (has_lines() && run_lines()) return;
     load_all();
     if (w_.kind == FftKind::kToReal) paired() ? mix_inputs() : mirror();
     const PanelRows<T> rows(z_, w_.backward);
@@ -78,8 +76,10 @@ class LanesRun {
     const int64_t next = real && paired() ? 2 * w_.from_stride : w_.from_stride;
     const int64_t imaginary = !real ? 1 : paired() ? w_.from_stride : -1;
     if (w_.from_neighbours) return load_neighbours(rows, next, imaginary);
-    if constexpr (kPairs > 0)
+    if constexpr (kPairs > 0) {
       if (next == 2 && imaginary == 1 && rows >= kPairs) return load_lines(rows);
+      if (next == 1 && imaginary < 0 && rows >= kGroup) return load_real_lines(rows);
+    }
     for (int64_t l = 0; l < kLanes; l++)
       for (int64_t k = 0; k < rows; k++) {
         const T* p = w_.from[l] + k * next;
@@ -110,13 +110,13 @@ class LanesRun {
       for (int64_t l = 0; l < kLanes; l++) p[l] = from[l];
     }
   };
-  // Lines of complex numbers without gaps: a block of each of kGroup lines, transposed, is the real
-  // and imaginary parts of kPairs rows.
+  // Lines without gaps: a block of each of kGroup lines, transposed, is the numbers first, first +
+  // 1, ... of all; of complex lines the real and imaginary parts of kPairs rows.
   static TD_FN void load_block(const Addresses<const T* const>& from, int64_t first, Vec<T>* v) {
 #pragma GCC unroll 4
     for (int64_t t = 0; t < kGroup; t++)
       v[t] = of_blocks<0>(typename Vec<T>::Tag(), [&](int64_t block, auto d) HWY_ATTR {
-        return hn::LoadU(d, from.p[kGroup * block + t] + 2 * first);
+        return hn::LoadU(d, from.p[kGroup * block + t] + first);
       });
     transpose_blocks(v);
   }
@@ -128,9 +128,20 @@ class LanesRun {
       fetch(next, k, kPairs);
       const int64_t first = std::min(k, rows - kPairs);
       Vec<T> v[kGroup];
-      load_block(from, first, v);
+      load_block(from, 2 * first, v);
 #pragma GCC unroll 2
       for (int64_t j = 0; j < kPairs; j++) put(z + kRow * (first + j), {v[2 * j], v[2 * j + 1]});
+    }
+  }
+  void load_real_lines(int64_t rows) {
+    const Addresses<const T* const> from(w_.from);
+    T* const z = z_;
+    for (int64_t k = 0; k < rows; k += kGroup) {
+      const int64_t first = std::min(k, rows - kGroup);
+      Vec<T> v[kGroup];
+      load_block(from, first, v);
+#pragma GCC unroll 4
+      for (int64_t j = 0; j < kGroup; j++) put(z + kRow * (first + j), {v[j], Vec<T>(0)});
     }
   }
 
@@ -200,13 +211,34 @@ class LanesRun {
            [&](int64_t at) { return at < results ? row[at] : static_cast<int32_t>(at); });
   }
 
-  // --- lines to lines, where n is a radix or a power of two --------------------------------------
+  // --- lines to lines, of complex numbers or from pairs of real ones -----------------------------
 
-  bool run_in_lines() {
+  bool has_lines() const {
+    if (w_.from_neighbours || w_.to_neighbours || w_.to_stride != 2) return false;
+    return w_.kind == FftKind::kComplex
+               ? w_.from_stride == 2
+               : w_.kind == FftKind::kFromReal && paired() && w_.from_stride == 1;
+  }
+  // Whether a pass that has `beside` butterflies of this radix side by side loads or stores lines.
+  static bool takes_lines(int radix, int64_t beside) {
+    return beside % kPairs == 0 &&
+           (radix == 4 || radix == 8 || (kPairs == 1 && (radix == 3 || radix == 5)));
+  }
+
+  // The first pass loads blocks of the lines, the last one or the mixing of pairs stores them. The
+  // inverse transform is the conjugate of the conjugate's.
+  bool run_lines() {
     const std::vector<FftPass<T>>& passes = w_.columns->passes;
-    if (passes.size() == 1) return run_one_pass(passes[0].radix);
-    if (passes.empty() || passes.back().radix % 4 != 0) return false;  // the first one's is, too
-    run_lines();
+    const bool complex = w_.kind == FftKind::kComplex;
+    if (complex && passes.size() == 1) return run_one_pass(passes[0].radix);
+    if (passes.empty() || !takes_lines(passes.front().radix, passes.front().m)) return false;
+    const FftPass<T>& last = passes.back();
+    if (complex && !takes_lines(last.radix, last.blocks)) return false;
+    first_lines(passes.front());
+    const PanelRows<T> rows(z_, false);
+    for (size_t i = 1; i + complex < passes.size(); i++)
+      run_pass(passes[i], w_.columns->first.data(), rows, rows);
+    complex ? last_lines(last) : mix_to_lines();
     return true;
   }
 
@@ -236,7 +268,7 @@ class LanesRun {
     Vec<T> v[kGroup];
 #pragma GCC unroll 8
     for (int64_t k = 0; k < kRadix; k += kPairs) {
-      load_block(from, k, v);
+      load_block(from, 2 * k, v);
 #pragma GCC unroll 2
       for (int64_t j = 0; j < kPairs; j++) a[k + j] = {v[2 * j], v[2 * j + 1] * sign};
     }
@@ -253,19 +285,20 @@ class LanesRun {
     return true;
   }
 
-  // The first and the last pass load and store blocks of the lines themselves. The inverse
-  // transform is the conjugate of the conjugate's.
-  void run_lines() {
-    const FftColumns<T>& columns = *w_.columns;
-    const FftPass<T>&first = columns.passes.front(), &last = columns.passes.back();
-    first.radix == 4 ? first_pass<4>(first) : first_pass<8>(first);
-    const PanelRows<T> rows(z_, false);
-    for (size_t i = 1; i + 1 < columns.passes.size(); i++)
-      run_pass(columns.passes[i], columns.first.data(), rows, rows);
+  void first_lines(const FftPass<T>& pass) {
+    if (pass.radix == 4) return first_pass<4>(pass);
+    if (pass.radix == 8) return first_pass<8>(pass);
+    if constexpr (kPairs == 1) pass.radix == 3 ? first_pass<3>(pass) : first_pass<5>(pass);
+  }
+  void last_lines(const FftPass<T>& pass) {
+    if constexpr (kPairs == 1) {
+      if (pass.radix == 3) return last_pass<3, false>(pass);
+      if (pass.radix == 5) return last_pass<5, false>(pass);
+    }
     if (is_plain())
-      last.radix == 4 ? last_pass<4, true>(last) : last_pass<8, true>(last);
+      pass.radix == 4 ? last_pass<4, true>(pass) : last_pass<8, true>(pass);
     else
-      last.radix == 4 ? last_pass<4, false>(last) : last_pass<8, false>(last);
+      pass.radix == 4 ? last_pass<4, false>(pass) : last_pass<8, false>(pass);
   }
   template <int kRadix>
   HWY_NOINLINE void first_pass(const FftPass<T>& pass) {
@@ -281,7 +314,7 @@ class LanesRun {
 #pragma GCC unroll 8
       for (int64_t k = 0; k < kRadix; k++) {
         Vec<T> v[kGroup];
-        load_block(from, p + m * k, v);
+        load_block(from, 2 * (p + m * k), v);
 #pragma GCC unroll 2
         for (int64_t j = 0; j < kPairs; j++) a[j][k] = {v[2 * j], v[2 * j + 1] * sign};
       }
@@ -334,14 +367,18 @@ class LanesRun {
     store(row, a.re);
     store(row + kLanes, a.im);
   }
-  // mix_pairs() of kernels.h, of two rows.
-  void mix(T* a_row, T* b_row, Value<T> root, T s) {
-    const Value<T> a = get(a_row), b = get(b_row);
-    const Vec<T> scale(s);
+  // mix_pairs() of kernels.h, of two values.
+  static TD_FN void mix(Value<T>& a, Value<T>& b, Value<T> root, Vec<T> scale) {
     const Value<T> even = Value<T>{a.re + b.re, a.im - b.im}.times(scale);
     const Value<T> odd = Value<T>{a.re - b.re, a.im + b.im}.times(scale) * root;
-    put(a_row, even + odd);
-    put(b_row, {even.re - odd.re, odd.im - even.im});
+    a = even + odd;
+    b = {even.re - odd.re, odd.im - even.im};
+  }
+  static void mix(T* a_row, T* b_row, Value<T> root, T s) {
+    Value<T> a = get(a_row), b = get(b_row);
+    mix(a, b, root, Vec<T>(s));
+    put(a_row, a);
+    put(b_row, b);
   }
   void mix_results() {
     const int64_t half = w_.n / 2;
@@ -352,6 +389,37 @@ class LanesRun {
     for (int64_t k = 1; 2 * k <= half; k++)
       mix(result(k), result(half - k),
           {Vec<T>(w_.half_roots[2 * k]), Vec<T>(w_.half_roots[2 * k + 1])}, T(0.5) * w_.scale);
+  }
+  // The same, results k and half - k to lines as soon as they are there.
+  HWY_NOINLINE void mix_to_lines() {
+    const Addresses<T* const> to(w_.to);
+    const int32_t* const row = w_.columns->row.data();
+    const T *const z = z_, *const roots = w_.half_roots, *const next = w_.next_to;
+    const int64_t half = w_.n / 2, last = half / 2;
+    const Vec<T> scale(w_.scale), half_scale(T(0.5) * w_.scale);
+    for (int64_t k = 0; k <= last; k += kPairs) {
+      const int64_t low = std::min(k, last + 1 - kPairs), high = half - low - (kPairs - 1);
+      fetch(next, low, kPairs);
+      fetch(next, high, kPairs);
+      Vec<T> lower[kGroup], upper[kGroup];
+#pragma GCC unroll 2
+      for (int64_t j = 0; j < kPairs; j++) {
+        const int64_t at = low + j;
+        Value<T> a = get(z + kRow * row[at]), b = get(z + kRow * row[at ? half - at : 0]);
+        if (at == 0) {
+          a = {(b.re + b.im) * scale, Vec<T>(0)};
+          b = {(b.re - b.im) * scale, Vec<T>(0)};
+        } else {
+          mix(a, b, {Vec<T>(roots[2 * at]), Vec<T>(roots[2 * at + 1])}, half_scale);
+        }
+        lower[2 * j] = a.re;
+        lower[2 * j + 1] = a.im;
+        upper[kGroup - 2 * j - 2] = b.re;
+        upper[kGroup - 2 * j - 1] = b.im;
+      }
+      store_block(to, low, lower);
+      store_block(to, high, upper);
+    }
   }
   void mix_inputs() {
     const int64_t half = w_.n / 2;

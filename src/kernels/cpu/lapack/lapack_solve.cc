@@ -10,6 +10,10 @@ namespace taeda::cpu {
 
 namespace {
 
+void check_pivot(int64_t row, int64_t rows) {
+  TD_CHECK(row >= 0 && row < rows, "lu_unpack: pivots must lie in [1, {}], got {}", rows, row + 1);
+}
+
 // X with L U X = B in the place of B. Singular factors divide by zero: infinities and NaN, as in
 // PyTorch, which what is derived from them cannot hide.
 template <class T>
@@ -138,6 +142,30 @@ void lapack_solve(const View& out, const View& info, const View& a, const View& 
   });
 }
 
+// The same from the factors of A; nothing is written unless all pivots are rows.
+void lapack_lu_solve(const View& out, const View& lu, const View& pivots, const View& b) {
+  for_lapack_type(lu, [&]<class T>(T) {
+    const Matrices m(lu), right(b);
+    const int64_t n = m.rows;
+    if (right.each == 0 || m.count == 0) return;
+    const Scratch<int> rows(pivots.numel);
+    for (int64_t i = 0; i < pivots.numel; i++) {
+      rows[i] = pivots.as<int>()[i] - 1;
+      check_pivot(rows[i], n);
+    }
+    over_batch_chunks(m.count, m.rows, [&](const auto& each) {
+      const Rows<T> x(m.rows, right.columns);
+      each([&](int64_t i) {
+        const T* const factors = lu.as<T>() + i * m.each;
+        x.load(right, b, i);
+        x.exchange(rows.data() + i * n);
+        solve_factored({factors, m.by_columns ? 1 : n, m.by_columns ? n : 1}, n, x);
+        x.store_columns(out.as<T>() + i * right.each);
+      });
+    });
+  });
+}
+
 // X with A X = B, or X A = B unless `left`, for a triangular A; the other triangle is not read.
 // X A = B is A^T X^T = B^T, and X^T lies row by row in X's columns.
 void lapack_solve_triangular(const View& out, const View& a, const View& b, bool upper, bool left,
@@ -247,8 +275,7 @@ void lapack_permutation(const View& out, const View& pivots, int64_t rows) {
     for (int64_t row = 0; row < rows; row++) permutation[row] = row;
     for (int64_t row = 0; row < k; row++) {
       const int64_t other = int64_t{pivots.as<int>()[i * k + row]} - 1;
-      TD_CHECK(other >= 0 && other < rows, "lu_unpack: pivots must lie in [1, {}], got {}", rows,
-               other + 1);
+      check_pivot(other, rows);
       std::swap(permutation[row], permutation[other]);
     }
   }

@@ -18,12 +18,11 @@ struct QrRoutines {
 
   // Few columns, and no more rows than stay in the first cache with them.
   static constexpr bool is_small(int rows, int columns) {
-    return !kComplexLapack<T> && columns <= kUnblockedLapack && rows <= 4 * kUnblockedLapack;
+    return columns <= kUnblockedLapack && rows <= kMostRows;
   }
 
   void factor(const ColumnMajor<T>& a, int rows, int columns, const Scratch<T>& tau) const {
-    if constexpr (!kComplexLapack<T>)
-      if (is_small(rows, columns)) return small_qr_factor(a.data(), rows, columns, tau.data());
+    if (is_small(rows, columns)) return small_qr<T>().factor(a.data(), rows, columns, tau.data());
     lapack_call_of_columns<T>({2.0 * rows * columns * std::min(rows, columns), a.numel()}, columns,
                               [=, f = geqrf, lda = a.rows()](T* work, int length) {
                                 int info = 0;
@@ -34,9 +33,8 @@ struct QrRoutines {
   }
   void form_q(const ColumnMajor<T>& a, int rows, int columns, int reflectors,
               const Scratch<T>& tau) const {
-    if constexpr (!kComplexLapack<T>)
-      if (is_small(rows, columns))
-        return small_qr_generate(a.data(), rows, columns, reflectors, tau.data());
+    if (is_small(rows, columns))
+      return small_qr<T>().generate(a.data(), rows, columns, reflectors, tau.data());
     lapack_call_of_columns<T>({2.0 * rows * columns * reflectors, a.numel()}, columns,
                               [=, f = generate, lda = a.rows()](T* work, int length) {
                                 int info = 0;
@@ -63,6 +61,9 @@ struct MultiplyQ {
   void operator()(const ColumnMajor<T>& reflectors, const Scratch<T>& tau, int count,
                   const ColumnMajor<T>& other, int columns) const {
     const int rows = static_cast<int>(other.numel() / columns);
+    if (QrRoutines<T>::is_small(std::max(rows, columns), count))
+      return small_qr<T>().multiply(reflectors.data(), reflectors.rows(), count, tau.data(),
+                                    other.data(), rows, columns, side == 'L', adjoint != 'N');
     lapack_call_with_workspace<T>(
         {4.0 * rows * columns * count, reflectors.numel() + other.numel()},
         [=, f = routine, side = side, adjoint = adjoint, lda = reflectors.rows(),

@@ -37,7 +37,8 @@ template <class T>
 inline constexpr bool kIsReduced = std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
 template <class From, class To>
 inline constexpr bool kElsewhere = kIsReduced<From> || kIsReduced<To> ||
-                                   (kIsInteger<From> && (kIsInteger<To> || kIsBool<To>));
+                                   (kIsInteger<From> && (kIsInteger<To> || kIsBool<To>)) ||
+                                   (kIsBool<From> && kIsInteger<To>);
 
 // From one arithmetic type to each.
 template <class From>
@@ -133,24 +134,26 @@ const Widened& widened(DType storage, DType other) {
 Conversion::Conversion(DType to, DType from) : source_bytes_(item_size(from)) {
   if (from == DType::kFloat4E2M1FNx2 || to == DType::kFloat4E2M1FNx2) Float4E2M1x2::refuse();
   DType at = from;
-  const auto add_loop = [&] {
-    const Function loop = convert_loop(to, at);
-    if (loop) add(loop, item_size(to));
+  const auto add_loop = [&](DType next) {
+    const Function fast = convert_simd(next, at), loop = fast ? fast : convert_loop(next, at);
+    if (loop) add(loop, item_size(next)), at = next;
     return loop != nullptr;
   };
   const auto step_to = [&](DType next) {
     if (at != next) add(between_arithmetic(next, at), item_size(next));
     at = next;
   };
-  if (add_loop()) return;
-  if (is_storage_type(from)) {
+  if (add_loop(to)) return;
+  if (is_integral(from) && is_floating(to) && item_size(to) <= 2 && add_loop(DType::kFloat32)) {
+    // what is left begins with a float
+  } else if (is_storage_type(from)) {
     const Widened& source = widened(from, to);
     at = source.compute;
     add(source.widen, item_size(at));
   } else if (is_reduced_floating(from)) {
     step_to(DType::kFloat32);
   }
-  if (at == to || (at != from && add_loop())) return;
+  if (at == to || (at != from && add_loop(to))) return;
   if (!is_storage_type(to)) {
     // Through float, but for what convert_simd() does at once.
     if (is_reduced_floating(to) && !convert_simd(to, at)) step_to(DType::kFloat32);

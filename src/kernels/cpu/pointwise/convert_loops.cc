@@ -1,5 +1,5 @@
-// Conversions among integers, from integers to bool and floats, and from floats to integers below
-// 64 bits: loops that the compiler vectorizes for each instruction set.
+// Conversions among integers, from integers to bool and floats, from bool to integers, and from
+// floats to integers below 64 bits: loops that the compiler vectorizes for each instruction set.
 #include <algorithm>
 #include <cmath>
 #include <type_traits>
@@ -76,6 +76,28 @@ Function from_integer(DType to) {
   }
 }
 
+// Any byte but 0 is true.
+template <class To>
+void cast_bool(void* dst, const void* src, int64_t n) {
+  To* y = static_cast<To*>(dst);
+  const uint8_t* x = static_cast<const uint8_t*>(src);
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; i++) y[i] = x[i] != 0;
+}
+Function from_bool(DType to) {
+  if (!is_integral(to)) return nullptr;
+  switch (item_size(to)) {
+    case 1:
+      return cast_bool<uint8_t>;
+    case 2:
+      return cast_bool<uint16_t>;
+    case 4:
+      return cast_bool<uint32_t>;
+    default:
+      return cast_bool<uint64_t>;
+  }
+}
+
 template <class From>
 Function from_floating(DType to) {
   switch (to) {
@@ -98,6 +120,8 @@ Function from_floating(DType to) {
 
 Function loop(DType to, DType from) {
   switch (from) {
+    case DType::kBool:
+      return from_bool(to);
     case DType::kUInt8:
       return from_integer<uint8_t>(to);
     case DType::kInt8:

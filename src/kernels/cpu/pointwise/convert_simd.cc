@@ -1,5 +1,6 @@
-// Conversions by vectors: between float and the 16-bit floating types, from int32 to bfloat16, from
-// float to int64 and to the 8-bit floating types, from floats to bool, and from bool to float.
+// Conversions by vectors: between float and the 16-bit floating types, from bfloat16 to double,
+// from int32 to bfloat16, from float to int64 and to the 8-bit floating types, from floats to bool,
+// and from bool to float.
 #include "kernels/cpu/pointwise/convert.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -26,6 +27,22 @@ void bfloat16_to_float(void* y, const void* x, int64_t n) {
 }
 void float_to_bfloat16(void* y, const void* x, int64_t n) {
   convert_dense<BFloat16, float>(y, x, n);
+}
+void bfloat16_to_double(void* dst, const void* src, int64_t n) {
+  double* y = static_cast<double*>(dst);
+  const BFloat16* x = static_cast<const BFloat16*>(src);
+  const hn::ScalableTag<double> d;
+  const hn::Rebind<float, decltype(d)> floats;
+  const hn::RebindToUnsigned<decltype(floats)> words;
+  const hn::Rebind<uint16_t, decltype(d)> shorts;
+  constexpr int64_t kLanes = Vec<double>::size();
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    const auto bits = hn::LoadU(shorts, reinterpret_cast<const uint16_t*>(x + i));
+    const auto single = hn::BitCast(floats, hn::ShiftLeft<16>(hn::PromoteTo(words, bits)));
+    hn::StoreU(hn::PromoteTo(d, single), d, y + i);
+  }
+  for (; i < n; i++) y[i] = static_cast<double>(static_cast<float>(x[i]));
 }
 // By way of float, and rounded like it (simd.h), but without NaN.
 void int32_to_bfloat16(void* dst, const void* src, int64_t n) {
@@ -179,6 +196,7 @@ HWY_EXPORT(half_to_float);
 HWY_EXPORT(float_to_half);
 HWY_EXPORT(bfloat16_to_float);
 HWY_EXPORT(float_to_bfloat16);
+HWY_EXPORT(bfloat16_to_double);
 HWY_EXPORT(int32_to_bfloat16);
 HWY_EXPORT(float_to_int64);
 HWY_EXPORT(bool_to_float);
@@ -197,6 +215,8 @@ Conversion::Function convert_simd(DType to, DType from) {
     return HWY_DYNAMIC_DISPATCH(bfloat16_to_float);
   if (to == DType::kBFloat16 && from == DType::kFloat32)
     return HWY_DYNAMIC_DISPATCH(float_to_bfloat16);
+  if (to == DType::kFloat64 && from == DType::kBFloat16)
+    return HWY_DYNAMIC_DISPATCH(bfloat16_to_double);
   if (to == DType::kBFloat16 && from == DType::kInt32)
     return HWY_DYNAMIC_DISPATCH(int32_to_bfloat16);
   if (to == DType::kInt64 && from == DType::kFloat32) return HWY_DYNAMIC_DISPATCH(float_to_int64);

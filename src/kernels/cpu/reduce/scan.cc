@@ -270,27 +270,93 @@ void scan_numbers(const View& out, const View& x, int64_t dim) {
                              [&]<class T>(T) { scan<T, Op>(out, x, dim); });
 }
 
+// The largest or the smallest so far, and where it was last; of NaN, which wins, the last one.
+template <class T, bool kMax>
+struct Extreme {
+  T best{};
+  int64_t index = -1;
+  static bool is_beaten(T v, T best) { return kMax ? v < best : v > best; }
+  // Whether v, which `best` does not beat, takes its place.
+  static bool takes_place(T v, T best) { return best == best || v != v; }
+
+  // n elements from number `first` on. Where none of a few takes the place of the best, which is
+  // the rule, they are found at once; else some more are looked at one by one.
+  void scan(T* values, int64_t* indices, const T* x, int64_t first, int64_t n) {
+    constexpr int64_t kFew = 16, kMore = 128;
+    if (index < 0) best = x[0], index = first;
+    int64_t i = 0;
+    while (i + kFew <= n) {
+      int beaten = 0;
+      for (int64_t k = 0; k < kFew; k++) beaten += is_beaten(x[i + k], best);
+      if (beaten < kFew) {
+        const int64_t end = std::min(n, i + kMore);
+        one_by_one(values, indices, x, first, i, end);
+        i = end;
+        continue;
+      }
+      std::fill_n(values + i, kFew, best);
+      std::fill_n(indices + i, kFew, index);
+      i += kFew;
+    }
+    one_by_one(values, indices, x, first, i, n);
+  }
+
+ private:
+  void one_by_one(T* values, int64_t* indices, const T* x, int64_t first, int64_t i, int64_t end) {
+    for (; i < end; i++) {
+      if (!is_beaten(x[i], best) && takes_place(x[i], best)) best = x[i], index = first + i;
+      values[i] = best;
+      indices[i] = index;
+    }
+  }
+};
+
+// Lanes side by side: a row of all of them at a time.
+template <class T, bool kMax>
+void scan_extremes(const View& values, const View& indices, const View& x, const Lanes<3>& lanes) {
+  using E = Extreme<T, kMax>;
+  lanes.each_bundle([&](const int64_t* offset, int64_t n) {
+    T best[kBundle];
+    int64_t index[kBundle] = {};
+    std::copy_n(x.as<T>() + offset[2], n, best);
+    for (int64_t i = 0; i < lanes.length(); i++) {
+      if (i > 0 && i % kBetweenLooks == 0) check_interrupt();
+      const T* const p = x.as<T>() + offset[2] + i * lanes.stride(2);
+      for (int64_t j = 0; j < n; j++) {
+        const T v = p[j], b = best[j];
+        const bool later = !E::is_beaten(v, b) & E::takes_place(v, b);
+        best[j] = later ? v : b;
+        index[j] = later ? i : index[j];
+      }
+      std::copy_n(best, n, values.as<T>() + offset[0] + i * lanes.stride(0));
+      std::copy_n(index, n, indices.as<int64_t>() + offset[1] + i * lanes.stride(1));
+    }
+  });
+}
+
 template <class T, bool kMax>
 void scan_extreme(const View& values, const View& indices, const View& x, int64_t dim) {
   const Lanes<3> lanes({&values, &indices, &x}, dim);
   constexpr int64_t kBlock = 512;
+  const bool same = x.dtype == kDTypeOf<T> && values.dtype == x.dtype;
+  const bool dense = lanes.stride(0) == 1 && lanes.stride(1) == 1 && lanes.stride(2) == 1;
+  if (same && !dense && lanes.side_by_side())
+    return scan_extremes<T, kMax>(values, indices, x, lanes);
   lanes.each([&](const int64_t* offset) {
-    T block[kBlock], best{};
-    int64_t found[kBlock], index = -1;
+    Extreme<T, kMax> extreme;
+    if (same && dense)
+      return in_slices(lanes.length(), [&](int64_t begin, int64_t end) {
+        extreme.scan(values.as<T>() + offset[0] + begin, indices.as<int64_t>() + offset[1] + begin,
+                     x.as<T>() + offset[2] + begin, begin, end - begin);
+      });
+    T block[kBlock];
+    int64_t found[kBlock];
     for (int64_t i = 0; i < lanes.length(); i += kBlock) {
       if (i > 0 && i % kBetweenLooks == 0) check_interrupt();
       const int64_t n = std::min(kBlock, lanes.length() - i);
       convert_row(block, kDTypeOf<T>, 1, at(x, offset[2] + i * lanes.stride(2)), x.dtype,
                   lanes.stride(2), n);
-      for (int64_t k = 0; k < n; k++) {
-        const T v = block[k];
-        if (index < 0 || v != v || (kMax ? v >= best : v <= best)) {
-          best = v;
-          index = i + k;
-        }
-        block[k] = best;
-        found[k] = index;
-      }
+      extreme.scan(block, found, block, i, n);
       convert_row(at(values, offset[0] + i * lanes.stride(0)), values.dtype, lanes.stride(0), block,
                   kDTypeOf<T>, 1, n);
       convert_row(at(indices, offset[1] + i * lanes.stride(1)), DType::kInt64, lanes.stride(1),

@@ -79,6 +79,19 @@ struct RealPart<std::complex<T>> {
   using type = T;
 };
 
+// The exclusive or of the elements' bits.
+template <class T_>
+struct Xor {
+  using T = T_;
+  using State = Plain<int64_t>;
+  TD_FN static State identity() { return {0}; }
+  TD_FN static void take(State& s, T x, int64_t, double) { s.sum ^= std::bit_cast<int64_t>(x); }
+  TD_FN static State combine(const State& a, const State& b) { return {a.sum ^ b.sum}; }
+  TD_FN static void finish(const ReduceArgs& a, const State& s, const Offsets<3>& at) {
+    put(a, at, 0, s.sum);
+  }
+};
+
 // ||x|| of order 0, 1 or 2, the parameter.
 template <class T_>
 struct NormSum {
