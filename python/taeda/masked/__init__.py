@@ -9,7 +9,7 @@ tensor([1.0000, 3.5000])
 """
 
 from taeda import _C
-from taeda.masked._ops import *
+from taeda.masked._ops import *  # noqa: F403
 from taeda.masked.maskedtensor import (
     MaskedTensor,
     as_masked_tensor,

@@ -88,7 +88,7 @@ def _logaddexp(
     input, input_mask = _counted(input, input_mask)
     other, other_mask = _counted(other, other_mask)
     masks = {"input_mask": input_mask, "other_mask": other_mask}
-    return masked.logaddexp(input, other, **masks, **options)
+    return _C._by_owner["masked"]["logaddexp"](input, other, **masks, **options)
 
 
 class _Where(taeda.autograd.Function):
@@ -127,7 +127,7 @@ def functions() -> dict[Any, Callable[..., Any]]:
     for name in _REDUCTIONS:
         found |= {getattr(owner, name): _reduction(name) for owner in (taeda, Tensor)}
     found |= {f: _with_own_mask(f) for f in _C._by_owner["masked"].values()}
-    found[masked.logaddexp] = _logaddexp
+    found[_C._by_owner["masked"]["logaddexp"]] = _logaddexp
     where = {taeda.where: _Where.apply, Tensor.where: lambda self, c, o: _Where.apply(c, self, o)}
     return found | where
 
