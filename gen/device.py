@@ -135,7 +135,7 @@ def check_lines(op: Op, table: Table, checks: list[tuple[str, str]]) -> list[str
 
 
 def _argument_lines(op: Op, a: Argument, first: str | None) -> list[str]:
-    given = f'"{op.name}", "{a.name}"'
+    given = f'"{op.name.removeprefix("functional_")}", "{a.name}"'
     compared = op.devices == "same" and op.body != "pointwise"
     if a.type == "Tensor[]":
         expected = f", {first}.device()" if first else ""

@@ -26,7 +26,7 @@ FILE_KEYS = ("optimize", "out_dtype")
 # The kinds of dtypes in each; some have storage types too, "any" all (include/taeda/dtype.h).
 WITHOUT_UNSIGNED = ("all complex32", "all float8 complex32")  # uint16, uint32, uint64
 TYPE_SETS = dict.fromkeys(("any", "all", *WITHOUT_UNSIGNED), "Bool Integer Floating Complex") | {
-    "numeric": "Integer Floating Complex",
+    **dict.fromkeys(("numeric", "numeric float8"), "Integer Floating Complex"),
     "real": "Bool Integer Floating",
     "inexact": "Floating Complex",
     "floating": "Floating",

@@ -16,6 +16,7 @@
 // them.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -528,6 +529,20 @@ class BCEWithLogitsLoss final : public Loss {
   using Loss::Loss;
   Tensor operator()(const Tensor& input, const Tensor& target) const override;
 };
+
+// torch.nn.functional's: triplet_margin_loss with any distance of rows, mean(max(0,
+// d(anchor, positive) - d(anchor, negative) + margin)). `swap` takes the smaller of the distances
+// from anchor and positive to the negative. ValueError unless `margin` is positive.
+//
+//   const auto taxicab = [](const Tensor& x, const Tensor& y) {
+//     return abs(x - y).sum(DimVector{1});
+//   };
+//   const Tensor x = zeros({1, 2}), near = ones({1, 2}), far = near * 1.25;
+//   assert(nn::triplet_margin_with_distance_loss(x, near, far, taxicab).item<float>() == 0.5);
+Tensor triplet_margin_with_distance_loss(
+    const Tensor& anchor, const Tensor& positive, const Tensor& negative,
+    const std::function<Tensor(const Tensor&, const Tensor&)>& distance, double margin = 1,
+    bool swap = false, std::string_view reduction = "mean");
 
 namespace init {
 

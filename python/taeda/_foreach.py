@@ -116,9 +116,15 @@ def _is_number(value: Any) -> bool:
 
 
 def _is_value(x: Any) -> bool:
-    """Whether a tensor stands for its number, which no list's elements are promoted by; a device's
-    is added as it is, as the host would have to wait for it."""
-    return isinstance(x, Tensor) and not x.requires_grad and not x.is_cuda
+    """Whether a tensor stands for its number, which no list's elements are promoted by."""
+    return isinstance(x, Tensor) and not x.requires_grad
+
+
+def _with_value(function: Callable, value: Tensor) -> Callable:
+    """The function of tensors and a device's number, which the host does not read: it would have to
+    wait for it. A 0-d tensor is not promoted by it either."""
+    kind = 0j if value.is_complex() else 0.0 if value.is_floating_point() else 0
+    return lambda x, value: function(x, value).to(_C._result_type(x, kind))
 
 
 def _is_numpys(value: Any) -> bool:
@@ -222,7 +228,10 @@ def _functions(name: str) -> tuple[Callable, Callable]:
         if name in ("addcmul", "addcdiv") and len(args) == 2:
             args = (*args, 1)
         if name not in ("mul", "div") and not alpha:  # these take a tensor as one
-            args = tuple(x.item() if _is_value(x) else x for x in args)
+            if args and _is_value(args[0]) and args[0].is_cuda:
+                function = _with_value(function, args[0])
+            else:
+                args = tuple(x.item() if _is_value(x) else x for x in args)
         each = _each(name, self, args)
         return _applied(name, function, each, alpha) if args else map(function, self)
 

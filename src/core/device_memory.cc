@@ -76,7 +76,10 @@ void copy_memory(void* to, Device to_device, const void* from, Device from_devic
   device_memory(driver.type).copy(to, to_device, from, from_device, nbytes, non_blocking);
 }
 
-void count_host_read() { host_read_count.fetch_add(1, std::memory_order_relaxed); }
+void count_host_read(Device device) {
+  device_memory(device.type).check_read(device);
+  host_read_count.fetch_add(1, std::memory_order_relaxed);
+}
 int64_t host_reads() { return host_read_count.load(std::memory_order_relaxed); }
 
 }  // namespace taeda

@@ -25,6 +25,8 @@ struct DeviceMemory {
   // call returns, unless it is non-blocking and the host's memory is pinned.
   void (*copy)(void* to, Device to_device, const void* from, Device from_device, int64_t nbytes,
                bool non_blocking);
+  // Raises where the host cannot wait for the device's elements now, as its work is being captured.
+  void (*check_read)(Device device) = [](Device) {};
 };
 
 // Puts a device's record in; `memory` lives for ever.
@@ -47,8 +49,8 @@ void copy_memory(void* to, Device to_device, const void* from, Device from_devic
                  bool non_blocking = false);
 
 // Reads of a device's elements by the host in this process (item(), printing, contracts that look
-// at values): each waits for the device.
-void count_host_read();
+// at values): each waits for the device, or raises where nobody can.
+void count_host_read(Device device);
 int64_t host_reads();
 
 }  // namespace taeda

@@ -26,7 +26,7 @@ Tensor host_copy(const Tensor& t) {
   if (!(t.impl()->keys & kMathBits).empty()) return host_copy(resolved_value(t));
   if (t.device().is_cpu()) return t;
   TD_CHECK_IMPLEMENTED(has_memory(t.device()), "Cannot copy out of meta tensor; no data!");
-  count_host_read();
+  count_host_read(t.device());
   const int64_t bytes = storage_bytes_needed(t.sizes(), t.strides(), 0, t.dtype());
   auto host =
       make_ref<TensorImpl>(Storage::allocate(bytes, DeviceType::kCPU), t.dtype(), DeviceType::kCPU);

@@ -120,7 +120,11 @@ void Storage::last_release() const { delete this; }
 void Storage::resize(int64_t nbytes) {
   if (nbytes < 0) fail_size("Storage.resize_", nbytes);
   TD_CHECK(resizable(), "Trying to resize storage that is not resizable");
-  if (owned_ && nbytes <= allocated_) {
+  if (nbytes == 0 && owned_ && data_ && !device_.is_cpu()) {  // so programs free a device's memory
+    free_data();
+    data_ = nullptr;
+    allocated_ = 0;
+  } else if (owned_ && nbytes <= allocated_) {
     if (device_.is_cpu() && nbytes < nbytes_)
       drop_pages(static_cast<char*>(data_) + nbytes, nbytes_ - nbytes);
   } else {

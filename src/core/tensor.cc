@@ -40,7 +40,7 @@ DType storage_dtype(const Scalar& number) {
   const void* data = impl.data();
   alignas(16) char on_host[16];
   if (!x.device().is_cpu()) {
-    count_host_read();
+    count_host_read(x.device());
     copy_memory(on_host, DeviceType::kCPU, data, x.device(), x.itemsize());
     data = on_host;
   }

@@ -283,6 +283,11 @@ constexpr DeviceMemory kMemory{
            bool non_blocking) {
           copy(to, index_of(to_device), from, index_of(from_device), nbytes, non_blocking);
         },
+    .check_read =
+        [](Device device) {
+          forbid_while_capturing(Stream::current(device.index),
+                                 "a look at a tensor's value, as by bool(x) or x.item(),");
+        },
 };
 const RegisterDeviceMemory registered(DeviceType::kCUDA, kMemory);
 

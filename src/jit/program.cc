@@ -4,6 +4,7 @@
 #include <complex>
 
 #include "ops/modes.h"
+#include "ops/overloads.h"
 #include "taeda/autograd.h"
 #include "taeda/trace.h"
 
@@ -208,7 +209,7 @@ namespace {
 
 bool is_random(const Operator& op) {
   return op.schema().find("generator") >= 0 || (op.record() && op.record()->draws()) ||
-         op.name().find("dropout") != std::string_view::npos;
+         overloads::tags_of(op.record()).find("nondeterministic_seeded") != std::string_view::npos;
 }
 
 // Goes through the calls from the end; knows which values, and which memory, are read later.

@@ -1,4 +1,5 @@
 #include "nn/init.h"
+#include "op/_triplet_loss_of_distances.h"
 #include "op/adaptive_avg_pool2d.h"
 #include "op/add.h"
 #include "op/avg_pool2d.h"
@@ -19,6 +20,7 @@
 #include "op/linear.h"
 #include "op/log_softmax.h"
 #include "op/max_pool2d.h"
+#include "op/minimum.h"
 #include "op/mse_loss.h"
 #include "op/mul.h"
 #include "op/nll_loss.h"
@@ -196,6 +198,15 @@ Tensor NLLLoss::operator()(const Tensor& input, const Tensor& target) const {
 }
 Tensor BCEWithLogitsLoss::operator()(const Tensor& input, const Tensor& target) const {
   return op::binary_cross_entropy_with_logits(input, target, {}, {}, {}, reduction_, {});
+}
+
+Tensor triplet_margin_with_distance_loss(
+    const Tensor& anchor, const Tensor& positive, const Tensor& negative,
+    const std::function<Tensor(const Tensor&, const Tensor&)>& distance, double margin, bool swap,
+    std::string_view reduction) {
+  Tensor far = distance(anchor, negative);
+  if (swap) far = op::minimum(far, distance(positive, negative));
+  return op::_triplet_loss_of_distances(distance(anchor, positive), far, margin, reduction);
 }
 
 }  // namespace taeda::nn

@@ -1,5 +1,6 @@
 // Connectionist temporal classification [Graves et al. 2006]: the forward recursion over frames.
 #include <algorithm>
+#include <vector>
 
 #include "op/_ctc_end.h"
 #include "op/_ctc_frame.h"
@@ -39,11 +40,37 @@ Tensor as_integers(const Tensor& t, Device device) {
   return op::to_dtype(there, DType::kInt64, false, std::nullopt);
 }
 
+using Counts = std::vector<int64_t>;
+
+Counts read(const Tensor& lengths) {
+  const HostElements<int64_t> values(as_integers(lengths, lengths.device()));
+  return {values.begin(), values.end()};
+}
+
+// The lengths of inputs and labels, for which the host waits once if they lie on one device. None
+// of samples of vmap, whose lengths must not decide what runs, and none where nothing has values.
+struct Lengths {
+  Lengths(const Tensor& input_lengths, const Tensor& target_lengths) {
+    if (batching::is_batched(input_lengths) || batching::is_batched(target_lengths)) return;
+    if (input_lengths.device() == target_lengths.device()) {
+      inputs = read(op::cat(TensorList{input_lengths, target_lengths}, 0));
+      if (inputs.empty()) return;
+      const auto middle = inputs.begin() + static_cast<ptrdiff_t>(input_lengths.numel());
+      targets.assign(middle, inputs.end());
+      inputs.erase(middle, inputs.end());
+    } else {
+      inputs = read(input_lengths);
+      targets = read(target_lengths);
+    }
+  }
+  Counts inputs, targets;
+};
+
 // Labels as one row a sequence, padded with 0; from rows or from one concatenation.
-Tensor label_rows(const Tensor& targets, const Tensor& lengths) {
+Tensor label_rows(const Tensor& targets, const Tensor& lengths, const Counts& known) {
   if (targets.dim() == 2) return targets;
   check_has_elements("ctc_loss", lengths);
-  const HostElements<int64_t> counts(lengths);
+  const Counts counts = known.empty() ? read(lengths) : known;
   int64_t total = 0;
   for (const int64_t count : counts) total = expr::add(total, count);
   TD_CHECK(targets.size(0) == total,
@@ -61,18 +88,12 @@ Tensor label_rows(const Tensor& targets, const Tensor& lengths) {
   return rows.empty() ? op::new_zeros(targets, DimVector{0, most}, {}) : op::stack(rows, 0);
 }
 
-void check_lengths(const Tensor& log_probs, const Tensor& labels, const Tensor& inputs,
-                   const Tensor& targets) {
-  const int64_t batch = log_probs.size(1), frames = log_probs.size(0);
-  TD_CHECK(inputs.numel() == batch && targets.numel() == batch,
-           "input_lengths and target_lengths must be of size {}, the batch's, got {} and {}", batch,
-           inputs.numel(), targets.numel());
-  // How long vmap's samples are must not decide what runs.
-  if (batching::is_batched(inputs) || batching::is_batched(targets)) return;
-  for (const int64_t length : HostElements<int64_t>(inputs))
+void check_lengths(const Tensor& log_probs, const Tensor& labels, const Lengths& known) {
+  const int64_t frames = log_probs.size(0);
+  for (const int64_t length : known.inputs)
     TD_CHECK(0 <= length && length <= frames,
              "Expected input_lengths to have value at most {}, but got value {}", frames, length);
-  for (const int64_t length : HostElements<int64_t>(targets))
+  for (const int64_t length : known.targets)
     TD_CHECK(0 <= length && length <= labels.size(1),
              "Expected tensor to have size at least {} at dimension 1, but got size {} for targets",
              length, labels.sizes());
@@ -101,11 +122,16 @@ std::tuple<Tensor, Tensor> _ctc_losses(const Tensor& log_probs, const Tensor& ta
   TD_CHECK(batch > 0, "ctc_loss: expected a sequence at least, got log_probs of size {}",
            log_probs.sizes());
   const auto flat = [](const Tensor& t) { return op::reshape(t, DimVector{-1}); };
+  const Lengths known(flat(input_lengths), flat(target_lengths));
   const Tensor inputs = as_integers(flat(input_lengths), log_probs.device()),
                lengths = as_integers(flat(target_lengths), log_probs.device()),
-               labels = as_integers(label_rows(targets, lengths), log_probs.device());
+               labels =
+                   as_integers(label_rows(targets, lengths, known.targets), log_probs.device());
   TD_CHECK(0 <= blank && blank < classes, "blank must be in label range");
-  check_lengths(log_probs, labels, inputs, lengths);
+  TD_CHECK(inputs.numel() == batch && lengths.numel() == batch,
+           "input_lengths and target_lengths must be of size {}, the batch's, got {} and {}", batch,
+           inputs.numel(), lengths.numel());
+  check_lengths(log_probs, labels, known);
   const Tensor states = states_of(labels, blank);
   on_device::checks_indices(
       states, classes,

@@ -17,6 +17,7 @@
 #include "op/to_dtype.h"
 #include "op/unsqueeze.h"
 #include "op/view.h"
+#include "ops/contract.h"
 #include "ops/linalg_rules.h"
 
 namespace taeda {
@@ -148,7 +149,7 @@ Tensor arranged(const Operand& x, const Labels& labels) {
 
 // The product of two operands, summed over the labels for which `needed` is false.
 template <class Needed>
-Operand contract(Operand a, Operand b, const Labels& output, const Needed& needed) {
+Operand contracted(Operand a, Operand b, const Labels& output, const Needed& needed) {
   Labels only_a, only_b;
   for (const int l : a.labels)
     if (!needed(l) && !contains(b.labels, l)) only_a.push_back(l);
@@ -248,6 +249,7 @@ Tensor einsum(std::string_view equation, TensorSpan tensors) {
   TD_CHECK_VALUE(!tensors.empty(),
                  "einsum(): must specify the equation string and at least one operand, or at least "
                  "one operand and its subscripts list");
+  contract::same_device("einsum", "operands", tensors);
   Equation parsed = parse_equation(equation);
   TD_CHECK(parsed.inputs.size() <= tensors.size(),
            "einsum(): fewer operands were provided than specified in the equation");
@@ -316,7 +318,7 @@ Tensor einsum(std::string_view equation, TensorSpan tensors) {
 
   Operand result = operands[0];
   for (size_t next = 1; next < operands.size(); next++) {
-    result = contract(std::move(result), operands[next], output, [&](int label) {
+    result = contracted(std::move(result), operands[next], output, [&](int label) {
       if (contains(output, label)) return true;
       for (size_t later = next + 1; later < operands.size(); later++)
         if (contains(operands[later].labels, label)) return true;

@@ -42,6 +42,12 @@ bool convert(const Operator& entry, const Operator& overload, const Stack& stack
 
 }  // namespace
 
+std::string_view tags_of(const OperatorRecord* record) {
+  for (size_t i = 0; i < kNumTags; i++)
+    if (kTags[i].record == record) return kTags[i].text;
+  return {};
+}
+
 const Operator& entry_of(const Operator& op) {
   const Operator* const entry = OperatorRegistry::kernels_of(op).entry;
   return entry ? *entry : op;

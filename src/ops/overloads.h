@@ -38,6 +38,10 @@ extern const size_t kNumTags;
 
 namespace overloads {
 
+// The tags of an operator of the table, in any of its forms: "reduction inplace_view"; none of
+// others.
+std::string_view tags_of(const OperatorRecord* record);
+
 // The operator that computes this one: itself, or that of the entry for an overload.
 const Operator& entry_of(const Operator& op);
 // The overloads of an entry's form beside its own.

@@ -13,6 +13,7 @@
 #include "ops/device_loops.h"
 #include "ops/elementwise.h"
 #include "ops/last_use.h"
+#include "ops/operator.h"
 #include "ops/rules.h"
 #include "taeda/warning.h"
 
@@ -60,14 +61,32 @@ DType result_dtype(const Info& info, DType common) {
   return info.promote == Promote::kReal ? to_real(common) : common;
 }
 
+// A tensor on another device, of an operator with `count` of them: argument i.
+[[noreturn, gnu::cold]] void fail_device(std::string_view op, size_t i, size_t count,
+                                         Device expected, Device got) {
+  std::string argument = "other";
+  for (size_t r = 0; r < kNumOperatorRecords; r++) {
+    const OperatorRecord& record = *kOperatorRecords[r];
+    std::string_view name = record.name();
+    name.remove_prefix(name.find("::") + 2);
+    if (name.substr(0, name.find('.')) != op) continue;
+    std::vector<std::string> names;
+    for (const SchemaArgument& a : record.form(Operator::Form::kPlain).schema().arguments)
+      if (a.type.is_tensor()) names.push_back(a.name);
+    if (names.size() == count) argument = names[i];
+  }
+  // where is a check of its condition before _where.
+  contract::fail_device(op.substr(op.starts_with('_')), argument, expected, got);
+}
+
 // One for all but 0-d CPU tensors, which may stand beside any.
 Device common_device(const Info& info, Span<const Tensor* const> inputs) {
   Device device = inputs[0]->device();
   for (const Tensor* t : inputs)
     if (!t->device().is_cpu()) device = t->device();
-  for (const Tensor* t : inputs)
-    if (t->device() != device && t->dim() > 0) [[unlikely]]
-      contract::fail_device(info.name, "other", device, t->device());
+  for (size_t i = 0; i < inputs.size(); i++)
+    if (inputs[i]->device() != device && inputs[i]->dim() > 0) [[unlikely]]
+      fail_device(info.name, i, inputs.size(), device, inputs[i]->device());
   return device;
 }
 

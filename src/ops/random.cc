@@ -515,17 +515,9 @@ Tensor dropout(const Tensor& input, double p, bool train) {
   return std::get<0>(op::_fused_dropout(input, p, nullptr));
 }
 
-Tensor dropout_(const Tensor& self, double p, bool train) {
-  if (p == 0 || !train || self.numel() == 0) return self;
-  if (p == 1) return op::mul_inplace(self, op::new_zeros(self, {}, {}));
-  const Tensor noise =
-      op::bernoulli_inplace_float(empty_like_tensor(self, self.dtype()), 1 - p, nullptr);
-  return op::mul_inplace(self, op::div(noise, Tensor(1 - p)));
-}
-
 namespace {
 
-// What the relatives of dropout multiply an input by, and add to it.
+// What dropout in place and its relatives multiply an input by, and add to it.
 struct Noise {
   Tensor factor, shift;  // shift: undefined where there is none
 };
@@ -568,6 +560,9 @@ Tensor dropped_out_inplace(const Tensor& self, double p, bool train, bool channe
 
 }  // namespace
 
+Tensor dropout_(const Tensor& self, double p, bool train) {
+  return dropped_out_inplace(self, p, train, false, false);
+}
 Tensor alpha_dropout(const Tensor& input, double p, bool train) {
   return dropped_out(input, p, train, false, true);
 }

@@ -517,6 +517,17 @@ TensorList mapped(TensorSpan tensors, const F& f) {
   for (const Tensor& t : tensors) out.push_back(f(t));
   return out;
 }
+
+// n over r: the ways of choosing r of n; RuntimeError where they are more than 2^63.
+int64_t chosen(int64_t n, int64_t r) {
+  if (r > n) return 0;
+  const int64_t least = std::min(r, n - r);
+  int64_t count = 1;
+  for (int64_t i = 1; i <= least; i++)
+    count = checked_mul(count, n - least + i, "combinations: the number of rows") / i;
+  return count;
+}
+
 }  // namespace
 
 Tensor hstack(TensorSpan tensors) {
@@ -554,21 +565,20 @@ Tensor combinations(const Tensor& self, int64_t r, bool with_replacement) {
   // PyTorch counts all rows of a grid.
   TD_CHECK(static_cast<double>(r) * std::log2(static_cast<double>(std::max<int64_t>(n, 1))) < 63,
            "combinations: {} elements to the power of {} are more than 2^63", n, r);
-  std::vector<int64_t> rows;  // one after the other; the next one differs from its last place on
-  DimVector row(static_cast<size_t>(r));
-  for (int64_t i = 0; i < r; i++) row[static_cast<size_t>(i)] = i * step;
+  const int64_t count = chosen(checked_add(n, with_replacement ? r - 1 : 0, "combinations"), r);
+  const Tensor index = empty_tensor({count, r}, DType::kInt64, DeviceType::kCPU);
+  int64_t* row = index.data<int64_t>();
+  for (int64_t i = 0; count > 0 && i < r; i++) row[i] = i * step;
+  // A row differs from the one before it from the last place on that can grow.
   const auto largest = [&](int64_t i) { return n - 1 - (r - 1 - i) * step; };
-  for (bool more = row.back() < n; more;) {
-    rows.insert(rows.end(), row.begin(), row.end());
+  Looks looks;
+  for (int64_t k = 1; k < count; k++, row += r) {
+    looks.after(r);
     int64_t i = r - 1;
-    while (i >= 0 && row[static_cast<size_t>(i)] == largest(i)) i--;
-    more = i >= 0;
-    for (int64_t next = more ? row[static_cast<size_t>(i)] + 1 : 0; more && i < r;
-         i++, next += step)
-      row[static_cast<size_t>(i)] = next;
+    while (row[i] == largest(i)) i--;
+    std::copy_n(row, i, row + r);
+    for (int64_t next = row[i] + 1; i < r; i++, next += step) row[r + i] = next;
   }
-  const int64_t count = static_cast<int64_t>(rows.size());
-  const Tensor index = detail::tensor_from(rows.data(), rows.size(), DimVector{count / r, r});
   return op::index(self, TensorList{index});
 }
 

@@ -196,12 +196,8 @@ PyObject* get_pointwise(PyObject* self, void*) {
   return PyBool_FromLong(record && record->has(OperatorRecord::kElementwise));
 }
 
-// What the table says of the operator, in any of its forms: "reduction inplace_view".
 PyObject* get_tags(PyObject* self, void*) {
-  const OperatorRecord* record = cast(self)->op->record();
-  for (size_t i = 0; i < kNumTags; i++)
-    if (kTags[i].record == record) return wrap(std::string_view(kTags[i].text));
-  return wrap(std::string_view());
+  return wrap(overloads::tags_of(cast(self)->op->record()));
 }
 
 PyMethodDef methods[] = {

@@ -61,6 +61,53 @@ def test_products_of_float8_matrices(dtype):
     np.testing.assert_allclose(*found, tolerance, tolerance)
 
 
+FLOAT8_CALLS = {
+    "addmm": lambda lib, c, a, b: lib.addmm(c, a, b),
+    "addmm with numbers": lambda lib, c, a, b: lib.addmm(c, a, b, beta=2, alpha=0.5),
+    "addmm without c": lambda lib, c, a, b: lib.addmm(c, a, b, beta=0),
+    "addmm of a row": lambda lib, c, a, b: lib.addmm(c[0], a, b.t().contiguous().t()),
+    "addmm_": lambda lib, c, a, b: c.addmm_(a, b),
+    "addbmm": lambda lib, c, a, b: lib.addbmm(c, a[None], b[None]),
+    "mm": lambda lib, c, a, b: lib.mm(a, b),
+    "linear": lambda lib, c, a, b: lib.nn.functional.linear(a, b.t()),
+    "linear with bias": lambda lib, c, a, b: lib.nn.functional.linear(a, b.t(), c[0]),
+    "linear of a row": lambda lib, c, a, b: lib.nn.functional.linear(a[0], b.t(), c[0]),
+    "index_put": lambda lib, c, a, b: c.index_put(
+        (lib.tensor([0, 2, 2, 0]),), c[[1, 1, 3, 3]], accumulate=True
+    ),
+    "index_add": lambda lib, c, a, b: c.index_add(0, lib.tensor([0]), c[:1]),
+    "index_reduce": lambda lib, c, a, b: c.index_reduce(0, lib.tensor([0]), c[:1], "amax"),
+    "mv": lambda lib, c, a, b: lib.mv(a, b[:, 0]),
+}
+
+
+@pytest.mark.parametrize(
+    "dtype",
+    ["float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu"],
+)
+@pytest.mark.parametrize("name", FLOAT8_CALLS)
+def test_float8_is_multiplied_and_added_as_pytorchs(name, dtype):
+    draw = np.random.default_rng(0)
+    values = [draw.standard_normal(sizes).astype(np.float32) for sizes in ((4, 3), (4, 5), (5, 3))]
+    if dtype == "float8_e8m0fnu":
+        values = [np.exp2(np.round(v)) for v in values]
+    found = []
+    for lib in (taeda, torch):
+        given = [lib.tensor(v).to(getattr(lib, dtype)) for v in values]
+        try:
+            result = FLOAT8_CALLS[name](lib, *given)
+        except NotImplementedError:
+            found.append(None)
+            continue
+        found.append(result.float().numpy())
+        assert str(result.dtype).endswith(dtype)
+    if found[1] is None:
+        assert found[0] is None or (name, dtype) == ("index_put", "float8_e8m0fnu")
+    else:
+        step = {"4": 2**-3, "5": 2**-2}[dtype[len("float8_e")]]  # of a rounding
+        np.testing.assert_allclose(*found, rtol=step, atol=1e-2)
+
+
 def test_products_need_float8():
     with pytest.raises(ValueError, match="Float8"):
         taeda._scaled_mm(taeda.ones(2, 2), taeda.ones(2, 2), taeda.tensor(1.0), taeda.tensor(1.0))

@@ -24,6 +24,18 @@ TEST(Functions, Gradient) {
   EXPECT_THROW(gradient(counted({2, 2}), one), Error);
 }
 
+TEST(Functions, Masked) {
+  const Tensor x = tensor({1.0, 9.0, 3.0, 9.0}, {2, 2}).requires_grad_();
+  const Tensor mask = tensor({1, 0}) > 0;
+  EXPECT_TRUE(equal(masked_mean(x, DimVector{1}, {}, {}, mask), tensor({1.0, 3.0})));
+  EXPECT_EQ(masked_var(x, {}, {}, {}, {}, {}, mask).item<float>(), 2);
+  EXPECT_EQ(masked_median(x, 0, false, {}, mask)[0].item<float>(), 1);
+  masked_sum(x, {}, {}, {}, mask).backward();
+  EXPECT_TRUE(equal(x.grad(), tensor({1.0, 0.0, 1.0, 0.0}, {2, 2})));
+  EXPECT_THROW(masked_sum(x, {}, {}, {}, ones({1, 1, 2})), Error);
+  EXPECT_THROW(masked_mean(ones({2}, DType::kInt64)), Error);
+}
+
 TEST(Functions, Interpolate) {
   const Tensor x = tensor({1.0, 3.0}, {1, 1, 2});
   const std::vector<double> twice = {2.0};
@@ -113,6 +125,16 @@ TEST(Functions, Normalization) {
 TEST(Functions, Windows) {
   EXPECT_NEAR(hann_window(4)[1].item<double>(), 0.5, 1e-6);
   EXPECT_NEAR(kaiser_window(3, false, 0.0)[0].item<double>(), 1, 1e-6);
+}
+
+TEST(Functions, SignalWindows) {
+  EXPECT_TRUE(allclose(signal_windows_hann(5), tensor({0.0, 0.5, 1.0, 0.5, 0.0})));
+  const std::vector<double> weights = {0.46, 0.23, 0.31};
+  EXPECT_TRUE(allclose(signal_windows_general_cosine(3, weights), tensor({0.54, 1.0, 0.54})));
+  EXPECT_TRUE(
+      allclose(signal_windows_gaussian(3, 1, false), exp(tensor({-1.125, -0.125, -0.125}))));
+  EXPECT_THROW(signal_windows_cosine(-1), Error);
+  EXPECT_THROW(signal_windows_general_cosine(3, {}), Error);
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ TYPES = {
 }
 for name in ("any", "all complex32", "all float8 complex32"):
     TYPES[name] = TYPES["all"]  # storage types: tests/python/test_storage_types.py
-TYPES["integral_bool floating"] = TYPES["real"]
+TYPES["integral_bool floating"], TYPES["numeric float8"] = TYPES["real"], TYPES["numeric"]
 LAYOUTS = ("plain", "transposed", "sliced", "expanded")
 
 

@@ -1,5 +1,8 @@
 """What PyTorch's database of operators showed to differ from PyTorch, and no longer does."""
 
+import itertools
+import operator
+
 import pytest
 
 import taeda
@@ -446,6 +449,33 @@ def test_combinations_beyond_all_memory_are_refused_at_once():
             lib.combinations(lib.ones(3), 1000, with_replacement=True)
         with pytest.raises((TypeError, ValueError)):
             lib.combinations(lib.ones(3), 1 << 63)
+
+    for n, r in ((1000, 6), (100_000, 3), (1 << 20, 3)):
+        with pytest.raises(RuntimeError):
+            taeda.combinations(taeda.ones(n), r)
+
+
+def test_combinations_are_pythons():
+    for n, r in itertools.product((0, 1, 4, 7), (1, 2, 3, 6, 8)):
+        for repeats, choose in (
+            (False, itertools.combinations),
+            (True, itertools.combinations_with_replacement),
+        ):
+            rows = taeda.combinations(taeda.arange(n), r, repeats)
+            assert rows.shape[1] == r
+            assert rows.tolist() == [list(row) for row in choose(range(n), r)]
+    assert taeda.combinations(taeda.ones(1), 1 << 40).shape == (0, 1 << 40)
+
+
+def test_group_norm_of_too_few_dimensions_raises_as_pytorchs():
+    for shape in ((3,), ()):
+        for name in ("group_norm", "nn.functional.group_norm"):
+            kinds = set()
+            for lib in BOTH:
+                with pytest.raises((RuntimeError, IndexError)) as error:
+                    operator.attrgetter(name)(lib)(lib.ones(shape), 1)
+                kinds.add(error.type)
+            assert len(kinds) == 1
 
 
 # --- out= that depends on the arguments ---

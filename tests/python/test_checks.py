@@ -50,6 +50,20 @@ def test_unravel_index_is_pytorchs(shape):
     ours, theirs = (m.unravel_index(m.from_numpy(values), shape) for m in (taeda, torch))
     for a, b in zip(ours, theirs, strict=True):
         np.testing.assert_array_equal(a.numpy(), b.numpy())
-    for bad in (lambda m: (m.ones(2), (2,)), lambda m: (m.tensor([0]), (-1,))):
+    for kind in ("uint8", "int16"):
+        ours, theirs = (
+            m.unravel_index(m.from_numpy(values).to(getattr(m, kind)), shape)
+            for m in (taeda, torch)
+        )
+        for a, b in zip(ours, theirs, strict=True):
+            assert str(a.dtype).split(".")[1] == str(b.dtype).split(".")[1]
+            np.testing.assert_array_equal(a.numpy(), b.numpy())
+    for bad in (
+        lambda m: (m.ones(2), (2,)),
+        lambda m: (m.tensor([0]), (-1,)),
+        lambda m: (m.tensor([True]), (2,)),
+        lambda m: (m.tensor([0]), m.tensor([2])),
+        lambda m: (m.tensor([0]), (2.0,)),
+    ):
         kinds = {outcome(lambda m=m, bad=bad: m.unravel_index(*bad(m)))[0] for m in (taeda, torch)}
         assert len(kinds) == 1

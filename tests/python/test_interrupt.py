@@ -119,6 +119,7 @@ def long_calls() -> dict[str, Callable[[], Any]]:
         "inv": lambda: torch.linalg.inv(doubles[:2200, :2200]),
         "solve": lambda: torch.linalg.solve(doubles, doubles[:, :500]),
         "lu": lambda: torch.linalg.lu_factor(doubles),
+        "combinations": lambda: torch.combinations(torch.arange(7000)),
     }
 
 
@@ -144,6 +145,7 @@ def expect_handlers_during(call: Callable[[], Any]) -> None:
         "randperm", "exponential", "cumsum", "convolution", "attention",
         "convolution of one image", "multinomial", "topk", "unique_consecutive", "unique rows",
         "max_pool2d", "svd", "eigh", "eig", "qr", "inv", "solve", "lu",
+        "combinations",
     ],
 )  # fmt: skip
 def test_handlers_run_during_an_operator(name: str) -> None:

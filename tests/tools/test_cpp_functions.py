@@ -36,12 +36,6 @@ SPELLED = {
     "nn.functional.grid_sample": "grid_sampler",
     "nn.functional.upsample_bilinear": "interpolate",
     "nn.functional.upsample_nearest": "interpolate",
-    "signal.windows.bartlett": "bartlett_window",
-    "signal.windows.blackman": "blackman_window",
-    "signal.windows.general_hamming": "hamming_window",
-    "signal.windows.hamming": "hamming_window",
-    "signal.windows.hann": "hann_window",
-    "signal.windows.kaiser": "kaiser_window",
     "sparse.mm": "mm",
     "to": "to_dtype to_device",
     "to_sparse": "_to_sparse _to_sparse_compressed",
@@ -55,26 +49,10 @@ SPELLED = {
     "grid_sampler_3d": "grid_sampler",
     "native_dropout_backward": "_dropout_backward",
 }
-MASKED = (
-    "amax amin argmax argmin cumprod cumsum log_softmax logaddexp logsumexp mean median norm "
-    "normalize prod softmax softmin std sum var"
-)
 #: Why others have none (docs/tutorials/cpp.md).
 WITHOUT = {
-    **dict.fromkeys(
-        (f"masked.{name}" for name in MASKED.split()),
-        "the operator of what masked_fill gives: PyTorch has torch.masked in Python only",
-    ),
-    **dict.fromkeys(
-        (
-            f"signal.windows.{name}"
-            for name in ("cosine", "exponential", "gaussian", "general_cosine", "nuttall")
-        ),
-        "a formula of linspace: PyTorch has torch.signal.windows in Python only",
-    ),
     "broadcast_shapes": "of sizes alone, which Python's tuples are here",
     "nn.functional.multi_head_attention_forward": "a layer's function; C++ has no such layer",
-    "nn.functional.triplet_margin_with_distance_loss": "a formula of a function of the caller's",
 }
 #: The list in tools/data lacks those that PyTorch does not document.
 UNDOCUMENTED = (
@@ -132,4 +110,4 @@ def test_every_operator_has_a_function_or_a_reason() -> None:
 def test_names_and_reasons_are_needed() -> None:
     assert {*SPELLED, *WITHOUT} <= {*rows()}
     assert not SPELLED.keys() & WITHOUT.keys()
-    assert [row for row in WITHOUT if not row.startswith("masked.") and has_function(row)] == []
+    assert [row for row in WITHOUT if has_function(row)] == []

@@ -19,7 +19,12 @@ DTYPES = sources.ROOT / "include" / "taeda" / "dtype.h"
 METHOD_FILES = {"_tensor.py": False, "_sparse_methods.py": False, "_functions/methods.py": True}
 HANDWRITTEN = ("_functional.py", "_unique.py")  # whose functions take the place of operators
 WIDER = ("pool",)  # parts of nn.functional whose functions take more than the table's do
-MODULES = ("linalg", "fft", "special")
+# Owners of functions -> the module that takes them from the table.
+MODULES = {
+    **{name: name for name in ("linalg", "fft", "special")},
+    "signal.windows": "signal/windows",
+    "masked": "masked/_ops",
+}
 
 IMPORTS = """\
 # Generated from the operator table.
@@ -57,9 +62,9 @@ def generate(ops: list[Op]) -> dict[str, str]:
         "__init__.pyi": _package(names),
         "nn/functional.pyi": _nn_functional(names),
     }
-    for name in MODULES:
-        head = sources.imports_of(PACKAGE / f"{name}.py")
-        files[f"{name}.pyi"] = "\n".join([IMPORTS, *head, *module(names, name)])
+    for owner, path in MODULES.items():
+        head = sources.imports_of(PACKAGE / f"{path}.py")
+        files[f"{path}.pyi"] = "\n".join([IMPORTS, *head, *module(names, owner)])
     return {name: text.rstrip() + "\n" for name, text in files.items()}
 
 

@@ -8,27 +8,8 @@ identity (0 for a sum, -inf for a maximum), or NaN where it has none (a mean, a 
 tensor([1.0000, 3.5000])
 """
 
-from taeda.masked._ops import (
-    amax,
-    amin,
-    argmax,
-    argmin,
-    cumprod,
-    cumsum,
-    log_softmax,
-    logaddexp,
-    logsumexp,
-    mean,
-    median,
-    norm,
-    normalize,
-    prod,
-    softmax,
-    softmin,
-    std,
-    sum,
-    var,
-)
+from taeda import _C
+from taeda.masked._ops import *  # noqa: F403
 from taeda.masked.maskedtensor import (
     MaskedTensor,
     as_masked_tensor,
@@ -38,26 +19,8 @@ from taeda.masked.maskedtensor import (
 
 __all__ = [
     "MaskedTensor",
-    "amax",
-    "amin",
-    "argmax",
-    "argmin",
     "as_masked_tensor",
-    "cumprod",
-    "cumsum",
     "is_masked_tensor",
-    "log_softmax",
-    "logaddexp",
-    "logsumexp",
     "masked_tensor",
-    "mean",
-    "median",
-    "norm",
-    "normalize",
-    "prod",
-    "softmax",
-    "softmin",
-    "std",
-    "sum",
-    "var",
 ]
+__all__ += sorted(_C._by_owner["masked"])

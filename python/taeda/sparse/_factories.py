@@ -19,6 +19,7 @@ def make(name: str, *args: Any, **options: Any) -> Any:
 
     Raises:
         NotImplementedError: what it fills the tensor with is no pattern: use to_sparse().
+        ValueError: a window of signal processing, which is strided.
     """
     own_name = name.rpartition(".")[2]
     if options.pop("out", None) is not None:
@@ -28,6 +29,8 @@ def make(name: str, *args: Any, **options: Any) -> Any:
         return _other_layout(own_name, args[0], layout, options)
     if layout is taeda.strided:  # of other tensors like a sparse one
         return getattr(taeda, own_name)(_shape_of(args[0]), *args[1:], **options)
+    if "signal.windows" in name:
+        raise ValueError(f"{own_name} is implemented for strided tensors only, got: {layout}")
     maker = _MAKERS.get(own_name)
     if maker is None:
         if layout is taeda.sparse_coo and own_name in ("ones", "full"):

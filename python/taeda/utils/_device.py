@@ -36,6 +36,7 @@ def _factory_functions() -> set[Callable]:
         # PyTorch's normal and range do not look at the default.
         names = {*_C._factories(), *_PYTHON_FACTORIES} - {"normal", "range"}
         _factories.update(getattr(taeda, name) for name in names if hasattr(taeda, name))
+        _factories.update(_C._by_owner["signal.windows"].values())
     return _factories
 
 

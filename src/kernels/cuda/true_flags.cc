@@ -46,7 +46,7 @@ int64_t TrueFlags::count() const {
   int64_t n = 0;
   forbid_while_capturing(Stream::current(flags_.device.index),
                          "an operator whose result's size depends on data");
-  count_host_read();
+  count_host_read(flags_.device);
   copy_memory(&n, DeviceType::kCPU, args.starts + chunks_, flags_.device, sizeof n);
   return n;
 }

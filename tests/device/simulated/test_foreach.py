@@ -396,6 +396,20 @@ def test_a_graph_captures_lists():
     assert [t[0].item() for t in x] == [11.0, 11.0]
 
 
+def test_a_number_of_the_device_promotes_nothing():
+    xs = [torch.tensor(1.0), torch.ones(2), torch.tensor(3), torch.ones(2, dtype=torch.bfloat16)]
+    number = torch.tensor(2.5, dtype=torch.float64)
+    with_host, with_device = (
+        torch._foreach_add([x.to(device) for x in xs], number.to(device))
+        for device in ("cpu", "cuda")
+    )
+    for one, other in zip(with_host, with_device, strict=True):
+        assert (one.dtype, one.tolist()) == (other.dtype, other.tolist())
+    x = torch.tensor(1.0, device="cuda")
+    torch._foreach_add_([x], number.cuda())
+    assert x.dtype == torch.float32 and x.item() == 3.5
+
+
 def test_a_number_of_the_device_is_added_while_work_is_captured():
     xs = [torch.ones(3, device="cuda"), torch.ones(2, 2, device="cuda")]
     number = torch.tensor(2.0, device="cuda")

@@ -173,7 +173,7 @@ FORBIDDEN = {
     "item": (lambda x: x[0].item(), "Tensor.item waits for the device", ""),
     "tolist": (lambda x: x.tolist(), "Tensor.tolist waits for the device", ""),
     "cpu": (lambda x: x.cpu(), "Cannot copy between CPU and CUDA", ""),
-    "bool": (lambda x: bool(x[0]), "Cannot copy between CPU and CUDA", ""),
+    "bool": (lambda x: bool(x[0]), "a look at a tensor's value, .* waits for the device", ""),
     "synchronize": (lambda x: torch.cuda.synchronize(), "torch.cuda.synchronize waits", ""),
     "stream": (lambda x: torch.cuda.current_stream().synchronize(), "Stream.synchronize waits", ""),
     "query": (lambda x: torch.cuda.current_stream().query(), "Stream.query waits", ""),

@@ -271,6 +271,19 @@ def test_out_of_memory_names_the_lines_that_hold_the_most():
 # --- pools ---
 
 
+def test_a_storage_without_bytes_gives_its_block_back():
+    before = torch.cuda.memory_allocated()
+    x = torch.arange(1 << 20, device="cuda")
+    storage = x.untyped_storage()
+    storage.resize_(0)
+    assert storage.nbytes() == 0 and storage.data_ptr() == 0
+    assert torch.cuda.memory_allocated() == before
+    storage.resize_(8 << 20)
+    assert torch.cuda.memory_allocated() - before == 8 << 20
+    x.copy_(torch.arange(1 << 20))
+    assert x[-1].item() == (1 << 20) - 1
+
+
 def test_a_pool_of_ones_own():
     pool = torch.cuda.MemPool()
     assert pool.id[0] == 0 and pool.use_count() == 1

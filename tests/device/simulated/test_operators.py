@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import taeda
+import taeda.nn.functional as F
 from taeda import _C
 
 
@@ -85,6 +86,28 @@ def test_numbers_on_the_cpu_take_part():
     assert x.where(x > 0, taeda.tensor(9.0)).device == x.device
     with pytest.raises(RuntimeError, match="all tensors to be on the same device"):
         taeda.where(x > 0, x, taeda.ones(2))
+
+
+ELSEWHERE = {
+    "add": ("other", lambda x, y: x + y),
+    "addcmul": ("tensor1", lambda x, y: taeda.addcmul(x, y, x)),
+    "pow": ("exponent", lambda x, y: x**y),
+    "lerp": ("end", lambda x, y: taeda.lerp(x, y, 0.5)),
+    "clamp": ("max", lambda x, y: x.clamp(x, y)),
+    "masked_fill": ("mask", lambda x, y: x.masked_fill(y > 0, 1)),
+    "where": ("condition", lambda x, y: taeda.where(y > 0, x, x)),
+    "embedding": ("weight", lambda x, y: F.embedding(x.long(), y.view(1, 2))),
+    "einsum": ("operands", lambda x, y: taeda.einsum("i,i->", x, y)),
+    "matmul": ("other", lambda x, y: x @ y),
+    "linear": ("bias", lambda x, y: F.linear(x, x.view(1, 2), y[:1])),
+}
+
+
+@pytest.mark.parametrize("name", ELSEWHERE)
+def test_errors_name_the_argument_on_another_device(name):
+    argument, call = ELSEWHERE[name]
+    with pytest.raises(RuntimeError, match=rf"\(in {name}, argument '{argument}' is on cpu\)"):
+        call(on_cuda([1.0, 2.0]), taeda.tensor([1.0, 2.0]))
 
 
 def test_types_name_the_device():
@@ -285,6 +308,18 @@ def test_ctc_loss():
     (cpu, cpu_grad), (cuda, cuda_grad) = run("cpu"), run("cuda")
     assert cuda == pytest.approx(cpu, rel=1e-6)
     np.testing.assert_allclose(cpu_grad, cuda_grad, rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize(("where", "count"), [("cpu", 0), ("cuda", 1)])
+def test_ctc_loss_reads_its_lengths_once(where, count):
+    x = taeda.randn(6, 2, 4, device="cuda").log_softmax(-1)
+    targets = taeda.tensor([1, 2, 1, 3, 3], device="cuda")  # one after the other
+    lengths = [taeda.tensor(given, device=where) for given in ([6, 6], [3, 2])]
+    before = taeda._C._host_reads()
+    loss = taeda.nn.functional.ctc_loss(x, targets, *lengths)
+    assert taeda._C._host_reads() - before == count
+    listed = taeda.nn.functional.ctc_loss(x.cpu(), targets.cpu(), [6, 6], [3, 2])
+    assert loss.item() == pytest.approx(listed.item(), rel=1e-6)
 
 
 @pytest.mark.parametrize(

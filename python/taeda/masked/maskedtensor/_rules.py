@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import taeda
-from taeda import Tensor, masked, strided
+from taeda import _C, Tensor, masked, strided
 from taeda._elementwise import COPIES
 from taeda.masked.maskedtensor.core import (
     MaskedTensor,
@@ -31,9 +31,9 @@ def _any(mask: Tensor, dim: Any, keepdim: bool) -> Tensor:
     return mask.any(keepdim=keepdim) if dim is None else mask.any(dim, keepdim)
 
 
-def _all(self: MaskedTensor, dim: Any = None, *, keepdim: bool = False, **_: Any) -> Tensor:
+def _all(data: Tensor, dim: Any = None, *, mask: Tensor, keepdim: bool = False, **_: Any) -> Tensor:
     """`torch.all` of the elements that count."""
-    data = self.get_data().masked_fill(~self.get_mask(), True)
+    data = data.masked_fill(~mask, True)
     return data.all() if dim is None else data.all(dim, keepdim)
 
 
@@ -44,12 +44,51 @@ def _reduction(name: str) -> Callable[..., Any]:
         if not is_masked_tensor(self):
             raise TypeError("Input to reduce_dim must be a MaskedTensor")
         self = self.to_dense() if self.is_sparse else self
-        mask = self.get_mask()
+        data, mask = _counted(self, None)
         options = {} if dim is None else {"dim": dim, "keepdim": keepdim}
-        result = compute(self, **options, dtype=dtype, mask=mask)
+        result = compute(data, **options, dtype=dtype, mask=mask)
         return as_masked_tensor(result, _any(mask, dim, keepdim and dim is not None))
 
     return reduce
+
+
+class _Counted(taeda.autograd.Function):
+    """The data of a MaskedTensor, the gradient of which has its mask."""
+
+    @staticmethod
+    def forward(ctx: Any, data: Tensor, mask: Tensor) -> Tensor:
+        ctx.mask = mask
+        return data.view_as(data)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        return as_masked_tensor(get_data(grad), ctx.mask), None
+
+
+def _counted(x: Any, mask: Any) -> tuple[Any, Any]:
+    """Data and mask of a tensor with its mask; a MaskedTensor's own mask counts."""
+    if is_masked_tensor(x):
+        return _Counted.apply(x.get_data(), x.get_mask()), x.get_mask()
+    return x, mask
+
+
+def _with_own_mask(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of `taeda.masked` for MaskedTensors, whose own mask counts."""
+
+    def call(input: Any, *args: Any, mask: Any = None, **options: Any) -> Any:
+        input, mask = _counted(input, mask)
+        return function(input, *args, mask=mask, **options)
+
+    return call
+
+
+def _logaddexp(
+    input: Any, other: Any, *, input_mask: Any = None, other_mask: Any = None, **options: Any
+) -> Any:
+    input, input_mask = _counted(input, input_mask)
+    other, other_mask = _counted(other, other_mask)
+    masks = {"input_mask": input_mask, "other_mask": other_mask}
+    return _C._by_owner["masked"]["logaddexp"](input, other, **masks, **options)
 
 
 class _Where(taeda.autograd.Function):
@@ -87,6 +126,8 @@ def functions() -> dict[Any, Callable[..., Any]]:
     found: dict[Any, Callable[..., Any]] = {}
     for name in _REDUCTIONS:
         found |= {getattr(owner, name): _reduction(name) for owner in (taeda, Tensor)}
+    found |= {f: _with_own_mask(f) for f in _C._by_owner["masked"].values()}
+    found[_C._by_owner["masked"]["logaddexp"]] = _logaddexp
     where = {taeda.where: _Where.apply, Tensor.where: lambda self, c, o: _Where.apply(c, self, o)}
     return found | where
 

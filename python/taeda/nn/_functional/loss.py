@@ -118,13 +118,6 @@ __all__ = [
 ]
 
 
-def _reduce(loss: Tensor, reduction: str) -> Tensor:
-    get_enum(reduction)
-    if reduction == "none":
-        return loss
-    return loss.sum() if reduction == "sum" else loss.mean()
-
-
 def triplet_margin_with_distance_loss(
     anchor: Tensor,
     positive: Tensor,
@@ -152,10 +145,6 @@ def triplet_margin_with_distance_loss(
     >>> torch.nn.functional.triplet_margin_with_distance_loss(x, near, far, distance_function=d)
     tensor(0.)
     """
-    if reduction not in ("mean", "sum", "none"):
-        raise ValueError(f"{reduction} is not a valid value for reduction")
-    if margin <= 0:
-        raise ValueError(f"margin must be greater than 0, got {margin}")
     if not anchor.dim() == positive.dim() == negative.dim():
         raise RuntimeError(
             "The anchor, positive, and negative tensors are expected to have the same number of "
@@ -167,7 +156,7 @@ def triplet_margin_with_distance_loss(
     to_negative = distance(anchor, negative)
     if swap:
         to_negative = taeda.minimum(to_negative, distance(positive, negative))
-    return _reduce((margin + to_positive - to_negative).clamp(min=0), reduction)
+    return raw("_triplet_loss_of_distances")(to_positive, to_negative, margin, reduction)
 
 
 def _require_lengths(name: str, lengths: Any) -> None:
@@ -204,8 +193,6 @@ def ctc_loss(
     require_bool("ctc_loss", "zero_infinity", zero_infinity)
     for name, given in (("input_lengths", input_lengths), ("target_lengths", target_lengths)):
         _require_lengths(name, given)
-    lengths = (
-        taeda.as_tensor(given, device=log_probs.device) for given in (input_lengths, target_lengths)
-    )
+    lengths = (taeda.as_tensor(given) for given in (input_lengths, target_lengths))
     word = ("none", "mean", "sum")[get_enum(reduction)]
     return raw("_ctc_loss_by_lengths")(log_probs, targets, *lengths, blank, word, zero_infinity)

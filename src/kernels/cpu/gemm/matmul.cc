@@ -73,38 +73,43 @@ void batched_gemm(const View& out, const View& a, const View& b, const Scalar& a
 }
 
 // A matrix of eight-bit floats as dense floats.
-Scratch<float> widened(const View& v) {
-  const int64_t rows = v.sizes[0], cols = v.sizes[1];
-  Scratch<float> numbers(v.numel);
-  for (int64_t i = 0; i < rows; i++)
-    convert_row(numbers.data() + i * cols, DType::kFloat32, 1, at(v, i * v.strides[0]), v.dtype,
-                v.strides[1], cols);
+Scratch<float> widened(DType dtype, const Matrix& m) {
+  Scratch<float> numbers(m.rows * m.cols);
+  for (int64_t i = 0; i < m.rows; i++)
+    convert_row(numbers.data() + i * m.cols, DType::kFloat32, 1,
+                offset(m, dtype, i * m.row_stride).data, dtype, m.col_stride, m.cols);
   return numbers;
 }
 
-// Eight-bit floats are multiplied as floats; each element of the product is rounded once.
-void mm_of_float8(const View& result, const View& self, const View& mat2) {
-  const int64_t n = self.sizes[0], k = self.sizes[1], m = mat2.sizes[1];
-  const Scratch<float> a = widened(self), b = widened(mat2), product(n * m);
-  parallel_gemm(DType::kFloat32, {product.data(), n, m, m, 1}, {a.data(), n, k, k, 1},
-                {b.data(), k, m, m, 1});
-  for (int64_t i = 0; i < n; i++)
-    convert_row(at(result, i * result.strides[0]), result.dtype, result.strides[1],
-                product.data() + i * m, DType::kFloat32, 1, m);
+Matrix dense_floats(const Scratch<float>& numbers, const Matrix& like) {
+  return {numbers.data(), like.rows, like.cols, like.cols, 1};
+}
+
+// parallel_gemm, but eight-bit floats are multiplied as floats and each element of the result is
+// rounded once.
+void any_gemm(DType dtype, const Matrix& c, const Matrix& a, const Matrix& b,
+              const Scalar& alpha = 1, const Scalar& beta = 0, const Matrix& d = {}) {
+  if (!is_storage_type(dtype)) return parallel_gemm(dtype, c, a, b, alpha, beta, d);
+  const Scratch<float> wide_a = widened(dtype, a), wide_b = widened(dtype, b),
+                       wide_d = widened(dtype, d), result(c.rows * c.cols);
+  parallel_gemm(DType::kFloat32, dense_floats(result, c), dense_floats(wide_a, a),
+                dense_floats(wide_b, b), alpha, beta, dense_floats(wide_d, d));
+  for (int64_t i = 0; i < c.rows; i++)
+    convert_row(offset(c, dtype, i * c.row_stride).data, dtype, c.col_stride,
+                result.data() + i * c.cols, DType::kFloat32, 1, c.cols);
 }
 
 }  // namespace
 
 void mm(const View& result, const View& self, const View& mat2) {
-  if (is_storage_type(result.dtype)) return mm_of_float8(result, self, mat2);
-  parallel_gemm(result.dtype, matrix_of(result), matrix_of(self), matrix_of(mat2));
+  any_gemm(result.dtype, matrix_of(result), matrix_of(self), matrix_of(mat2));
 }
 
 void addmm(const View& result, const View& self, const View& mat1, const View& mat2,
            const Scalar& beta, const Scalar& alpha) {
   const Matrix c = matrix_of(result);
-  parallel_gemm(result.dtype, c, matrix_of(mat1), matrix_of(mat2), alpha, beta,
-                broadcast_matrix(self, c.rows, c.cols));
+  any_gemm(result.dtype, c, matrix_of(mat1), matrix_of(mat2), alpha, beta,
+           broadcast_matrix(self, c.rows, c.cols));
 }
 
 void bmm(const View& result, const View& self, const View& mat2) {
@@ -191,9 +196,8 @@ void vdot(const View& result, const View& self, const View& other) {
 // input: rows of features; weight: (out_features, in_features); bias broadcasts over the rows.
 void linear_rows(const View& result, const View& input, const View& weight, const View& bias) {
   const Matrix c = matrix_of(result);
-  parallel_gemm(result.dtype, c, matrix_of(input), transposed(matrix_of(weight)), 1,
-                bias.present ? 1 : 0,
-                bias.present ? broadcast_matrix(bias, c.rows, c.cols) : Matrix{});
+  any_gemm(result.dtype, c, matrix_of(input), transposed(matrix_of(weight)), 1,
+           bias.present ? 1 : 0, bias.present ? broadcast_matrix(bias, c.rows, c.cols) : Matrix{});
 }
 
 }  // namespace taeda::cpu

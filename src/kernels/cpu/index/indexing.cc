@@ -243,7 +243,7 @@ template <class T>
 void accumulate(T& a, const T& b) {
   if constexpr (std::is_same_v<T, Bool>)
     a = a || b;
-  else if constexpr (is_reduced_floating(kDTypeOf<T>))
+  else if constexpr (is_reduced_floating(kDTypeOf<T>) || is_narrow_floating(kDTypeOf<T>))
     a = T(static_cast<float>(a) + static_cast<float>(b));
   else if constexpr (std::is_same_v<T, ComplexHalf>)
     a = T(static_cast<std::complex<float>>(a) + static_cast<std::complex<float>>(b));
@@ -271,7 +271,8 @@ void write_offsets(const View& self, const View& values, int64_t first, int64_t 
   const DenseView source(values, self);
   const Layout l = layout_of(self, first, count);
   if (add) {
-    with_dtype<Join<AllTypes, Types<ComplexHalf>>>(self.dtype, "index_put", [&](auto zero) {
+    using Stored = Types<ComplexHalf, Float8E4M3FN, Float8E5M2, Float8E4M3FNUZ, Float8E5M2FNUZ>;
+    with_dtype<Join<AllTypes, Stored>>(self.dtype, "index_put", [&](auto zero) {
       using T = decltype(zero);
       write(self.as<T>(), source.as<T>(), l, offsets, [](T& a, const T& b) { accumulate(a, b); });
     });
@@ -356,6 +357,8 @@ void index_select(const View& out, const View& self, int64_t dim, const View& in
                index_offsets(self, dim, {&index, 1}, message, /*wrap=*/false, error));
 }
 void index_add(const View& self, int64_t dim, const View& index, const View& source) {
+  TD_CHECK_IMPLEMENTED(!is_narrow_floating(self.dtype), "\"index_add\" not implemented for '{}'",
+                       scalar_type_name(self.dtype));
   const bool vector = self.ndim() <= 1 || index.dtype == DType::kInt32;
   check_writable(self);
   write_along(self, dim, index, source, vector ? kSelectMessage : kBoundsMessage, /*wrap=*/false,
