@@ -2,6 +2,7 @@
 #include "op/_cast.h"
 #include "op/bitwise_xor.h"
 #include "op/cat.h"
+#include "op/contiguous.h"
 #include "op/permute.h"
 #include "op/reshape.h"
 #include "op/slice.h"
@@ -59,7 +60,8 @@ Tensor hash_tensor(const Tensor& self, IntSpan dim, bool keepdim, int64_t mode) 
     rows = count % 2 == 0 ? joined : op::cat(odd, last);
     count -= half;
   }
-  return op::view_dtype(op::reshape(rows, sizes), DType::kUInt64);
+  const Tensor words = op::contiguous(op::reshape(rows, sizes), MemoryFormat::kContiguous);
+  return op::view_dtype(words, DType::kUInt64);
 }
 
 }  // namespace taeda::impl

@@ -5,7 +5,8 @@ a value counts as different it is held against what is independent of PyTorch's 
 
 - the function that the database compares PyTorch with, NumPy's or SciPy's in double precision;
 - finite differences of PyTorch's function, for derivatives (tests/parity/differences.py);
-- PyTorch's stable sort, for operators that order or choose among equal elements.
+- PyTorch's stable sort, for operators that order or choose among equal elements;
+- for out= what the function returns without it, also rounded to another floating dtype of out=.
 
 Against each of them taeda's value has to be right by the dtype's tolerance in every element.
 """
@@ -125,6 +126,24 @@ class FunctionSide(Side):
         return lambda *args, out=None, **kwargs: _into(out, given(*args, **kwargs))
 
 
+class RoundedSide(FunctionSide):
+    """PyTorch, where a floating or complex out= gets what the function returns, rounded at last."""
+
+    def variant(self, name: str) -> Callable[..., Any] | None:
+        given = super().variant(name)
+        if given is None:
+            return None
+        return lambda *args, out=None, **kwargs: given(*args, out=_inexact(out), **kwargs)
+
+
+def _inexact(out: Any) -> Any:
+    """`out`, or a TypeError: sums that are cut off to integers on the way are not rounded."""
+    for tensor in out if isinstance(out, tuple) else [out]:
+        if tensor is not None and not (tensor.is_floating_point() or tensor.is_complex()):
+            raise TypeError(str(tensor.dtype))
+    return out
+
+
 OUT = ("out", "out strided", "out resized", "out aliased")
 REFERRED = ("function", "permuted", "method", "vmap", *OUT)
 
@@ -135,6 +154,8 @@ def references(info: Any, dtype: torch.dtype, mode: str) -> Iterator[type[Side]]
         yield StableSide
     if mode in OUT:
         yield FunctionSide
+    if mode == "out cast":
+        yield RoundedSide
     unary = hasattr(info, "sample_kwargs") and getattr(info, "ref", None) is not None
     if unary and not dtype.is_complex and mode in REFERRED:
         yield ReferenceSide
