@@ -209,7 +209,7 @@ def test_an_out_of_half_precision_may_be_rounded_at_last():
     assert not judged_as(exact)
     assert judged_as(exact + 0.1)
     with pytest.raises(TypeError):
-        truths._inexact(torch.zeros(1, dtype=torch.int32))
+        truths._wider(torch.int32)
 
 
 @pytest.mark.parametrize("strides, shared", [((5, 1), False), ((1, 5), False), ((1, 1), True)])

@@ -6,7 +6,8 @@ a value counts as different it is held against what is independent of PyTorch's 
 - the function that the database compares PyTorch with, NumPy's or SciPy's in double precision;
 - finite differences of PyTorch's function, for derivatives (tests/parity/differences.py);
 - PyTorch's stable sort, for operators that order or choose among equal elements;
-- for out= what the function returns without it, also rounded to another floating dtype of out=.
+- for out= what the function returns without it; for one of another floating dtype what one of
+  doubles gets, rounded.
 
 Against each of them taeda's value has to be right by the dtype's tolerance in every element.
 """
@@ -126,22 +127,33 @@ class FunctionSide(Side):
         return lambda *args, out=None, **kwargs: _into(out, given(*args, **kwargs))
 
 
-class RoundedSide(FunctionSide):
-    """PyTorch, where a floating or complex out= gets what the function returns, rounded at last."""
+class RoundedSide(Side):
+    """PyTorch, where a floating or complex out= gets what one in double precision gets, rounded."""
 
     def variant(self, name: str) -> Callable[..., Any] | None:
         given = super().variant(name)
-        if given is None:
-            return None
-        return lambda *args, out=None, **kwargs: given(*args, out=_inexact(out), **kwargs)
+        return None if given is None else lambda *args, **kwargs: _rounded(given, *args, **kwargs)
 
 
-def _inexact(out: Any) -> Any:
-    """`out`, or a TypeError: sums that are cut off to integers on the way are not rounded."""
-    for tensor in out if isinstance(out, tuple) else [out]:
-        if tensor is not None and not (tensor.is_floating_point() or tensor.is_complex()):
-            raise TypeError(str(tensor.dtype))
+def _rounded(function: Callable[..., Any], *args: Any, out: Any = None, **kwargs: Any) -> Any:
+    if out is None:
+        return function(*args, **kwargs)
+    outs = out if isinstance(out, tuple) else (out,)
+    wide = tuple(torch.zeros_like(tensor, dtype=_wider(tensor.dtype)) for tensor in outs)
+    function(*args, out=wide if isinstance(out, tuple) else wide[0], **kwargs)
+    for tensor, result in zip(outs, wide, strict=True):
+        tensor.copy_(result)
     return out
+
+
+def _wider(dtype: torch.dtype) -> torch.dtype:
+    """Double precision; a TypeError of integers, since sums that are cut off to them on the way are
+    not rounded."""
+    if dtype.is_complex:
+        return torch.complex128
+    if not dtype.is_floating_point:
+        raise TypeError(str(dtype))
+    return torch.float64
 
 
 OUT = ("out", "out strided", "out resized", "out aliased")
