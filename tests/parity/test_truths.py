@@ -212,7 +212,7 @@ def test_an_out_of_half_precision_may_be_rounded_at_last():
         truths._wider(torch.int32)
 
 
-@pytest.mark.parametrize("strides, shared", [((5, 1), False), ((1, 5), False), ((1, 1), True)])
+@pytest.mark.parametrize("strides, shared", [((5, 1), False), ((1, 4), False), ((1, 1), True)])
 def test_calls_in_place_on_shared_elements_say_nothing(strides, shared):
     info = next(i for i in databases.operators() if i.name == "erfc")
     sample = next(iter(databases.samples(info, torch.float32, False, more=False, seed=0)))
