@@ -173,7 +173,7 @@ Tensor write_inplace(std::string_view op, const Tensor& self, const Tensor& resu
 void write_out(std::string_view op, const Tensor& out, const Tensor& result, OutPolicy policy) {
   TD_CHECK(out.device() == result.device(), "{}: expected out= on {}, got {}", op, result.device(),
            out.device());
-  const bool of_all = policy.dtype == OutDtype::kDeviation && result.dim() == 0;
+  const bool of_all = policy.dtype == OutDtype::kDeviation && result.numel() == 1;
   const bool widened = is_reduced_floating(result.dtype()) && !is_reduced_floating(out.dtype());
   const OutDtype all = widened ? OutDtype::kSame : OutDtype::kCastable;
   check_out_dtype(op, of_all ? all : policy.dtype, result.dtype(), out.dtype());

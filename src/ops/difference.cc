@@ -1,5 +1,6 @@
 // torch.diff: differences of neighbours.
 #include "op/cat.h"
+#include "op/clone.h"
 #include "op/ne.h"
 #include "op/slice.h"
 #include "op/sub.h"
@@ -9,7 +10,7 @@ namespace taeda::impl {
 
 Tensor diff(const Tensor& self, int64_t n, int64_t dim, const Tensor& prepend,
             const Tensor& append) {
-  if (n == 0) return self;
+  if (n == 0) return op::clone(self, std::nullopt);
   dim = contract::wrap_dim(dim, self.dim());
   TensorList parts;
   for (const Tensor& part : {prepend, self, append}) {

@@ -518,6 +518,11 @@ Tensor spaced_tensor(std::string_view name, const Scalar& start, const Scalar& e
   TD_CHECK(!complex || is_complex(dtype),
            "{}(): inferred dtype {} can't be safely cast to passed dtype {}", name, inferred,
            scalar_type_name(dtype));
+  if (steps < 2 && !base && (dtype == DType::kBool || is_storage_type(dtype))) {
+    TensorOptions typed = options;  // nothing is spaced, and any dtype can be filled
+    typed.dtype = dtype;
+    return impl::full({steps}, start, typed);
+  }
   if (has_memory(device_or_cpu(options)) && (!is_complex(dtype) || is_storage_type(dtype)))
     check_sequence_dtype(name, dtype);
   if (is_complex(dtype))
@@ -545,9 +550,10 @@ Tensor linspace_end_tensor(const Scalar& start, const Tensor& end, int64_t steps
 
 Tensor logspace(const Scalar& start, const Scalar& end, int64_t steps, double base,
                 const TensorOptions& options) {
-  if (steps == 1 && !start.is_complex()) {  // a single exponent keeps its fraction, as in PyTorch
+  const bool complex = start.is_complex() || end.is_complex();
+  if (steps < 2 && !complex) {  // a single exponent keeps its fraction, as in PyTorch
     const Scalar power(std::pow(base, start.to_double()));
-    return spaced_tensor("logspace", power, power, 1, std::nullopt, options);
+    return spaced_tensor("logspace", power, power, steps, std::nullopt, options);
   }
   return spaced_tensor("logspace", start, end, steps, base, options);
 }

@@ -43,6 +43,18 @@ OutPolicy policy_for(const OperatorRecord& record, const Tensor& out, Span<const
   return policy;
 }
 
+// An out= of an elementwise operator that has to be resized is laid out as the result, also where
+// its dtype is another one, as those of PyTorch's that are not written in terms of others.
+void resize_in_order(std::string_view op, const Tensor& out, const Tensor& result,
+                     OutPolicy policy) {
+  const TensorImpl& r = *result.impl();
+  const bool is_row_major = r.contiguous || !is_dense_layout(r.sizes, r.strides);
+  if (is_row_major || out.sizes() == result.sizes() || out.device() != result.device()) return;
+  check_out_dtype(op, policy.dtype, result.dtype(), out.dtype());
+  resize_out(op, out, result.sizes());
+  out.impl()->set_layout(DimVector(r.sizes), DimVector(r.strides), out.impl()->offset);
+}
+
 }  // namespace
 
 OutPolicy check_outs(const OperatorRecord& record, Tensors outs, Span<const TensorSpan> inputs,
@@ -67,8 +79,11 @@ OutPolicy check_outs(const OperatorRecord& record, Tensors outs, Span<const Tens
 }
 
 void write_outs(const OperatorRecord& record, Tensors outs, Tensors results, OutPolicy policy) {
-  for (size_t i = 0; i < outs.size(); i++)
+  const bool ordered = record.has(Flags::kElementwise) && policy.shape == OutShape::kWarned;
+  for (size_t i = 0; i < outs.size(); i++) {
+    if (ordered) resize_in_order(short_name(record.name()), *outs[i], *results[i], policy);
     write_out(short_name(record.name()), *outs[i], *results[i], policy);
+  }
 }
 
 KeySet excluded(const OperatorRecord& record) {

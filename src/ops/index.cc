@@ -50,6 +50,7 @@
 #include "ops/contract.h"
 #include "ops/device_search.h"
 #include "ops/dispatch.h"
+#include "ops/element_fits.h"
 #include "ops/expr.h"
 #include "ops/host.h"
 #include "ops/index_rules.h"
@@ -365,6 +366,7 @@ Tensor index_put_(const Tensor& self, TensorSpan indices, const Tensor& given, b
 Tensor index_fill_inplace_tensor(const Tensor& self, int64_t dim, const Tensor& index,
                                  const Tensor& value) {
   warn_of_internal_overlap("index_fill_", self);
+  if (value.device().is_cpu() && !is_inexact(self.dtype())) check_element_fits(value, self.dtype());
   const Tensor converted = op::to_dtype(value, self.dtype(), false, {});
   kernels::index_fill(view_of(self), dim, view_of(index), view_of(converted));
   return self;
@@ -405,43 +407,8 @@ Tensor nonzero_static(const Tensor& self, int64_t size, int64_t fill_value) {
   return op::cat({found, op::new_full(found, missing, fill_value, {})}, 0);
 }
 
-namespace {
-
-// Whether nobody here can look at the elements of `t`.
-bool is_opaque(const Tensor& t) {
-  const KeySet modes = KeySet(Key::kPython) | Key::kFunctionalize | Key::kSparse;
-  return batching::is_batched(t) || !has_memory(t.device()) || !(t.impl()->keys & modes).empty();
-}
-
-// Whether a number can become an element of `dtype`: not one with an imaginary part where there is
-// none, nor one out of range, but for infinities of floating dtypes. Negative integers wrap around
-// in an unsigned dtype.
-bool element_fits(const Scalar& number, DType dtype) {
-  if (dtype == DType::kBool) return true;
-  const std::complex<double> z = number.to_complex();
-  if (!is_complex(dtype) && z.imag() != 0) return false;
-  if (is_inexact(dtype)) {
-    const double most = rules::largest(to_real(dtype));
-    const auto fits = [=](double v) { return !std::isfinite(v) || std::abs(v) <= most; };
-    return fits(z.real()) && fits(z.imag());
-  }
-  if (number.is_integral()) return rules::fits(number, dtype);
-  const double end = std::ldexp(1.0, static_cast<int>(8 * item_size(dtype)) - is_signed(dtype));
-  return z.real() < end && z.real() >= (is_signed(dtype) ? -end : 0);  // not NaN
-}
-
-std::string c_name(DType dtype) {
-  if (is_integral(dtype)) return rules::c_name(dtype);
-  if (dtype == DType::kFloat32) return "float";
-  return dtype == DType::kFloat64 ? "double" : format("c10::{}", scalar_type_name(dtype));
-}
-
-}  // namespace
-
 Tensor masked_fill_Tensor(const Tensor& self, const Tensor& mask, const Tensor& value) {
-  TD_CHECK(value.dtype() == self.dtype() || is_opaque(value) ||
-               element_fits(value.item_scalar(), self.dtype()),
-           "value cannot be converted to type {} without overflow", c_name(self.dtype()));
+  check_element_fits(value, self.dtype());
   return op::contiguous(
       op::where(mask, op::to_dtype(value, self.dtype(), false, std::nullopt), self),
       MemoryFormat::kContiguous);

@@ -87,7 +87,7 @@ bool scatter_fits(std::string_view op, const Tensor& self, int64_t dim, const Te
   TD_CHECK(is_index_type(index.dtype()), "{}(): Expected dtype int32/int64 for index", op);
   TD_CHECK(at_least_1d(self) == at_least_1d(index),
            "Index tensor must have the same number of dimensions as self tensor");
-  TD_CHECK_INDEX(src.dim() == 0 || src.dim() >= index.dim(),
+  TD_CHECK_INDEX(src.dim() == 0 || src.dim() >= index.dim() || src.numel() == 0,
                  "{}(): expected src with the {} dimensions of index, got {}", op, index.dim(),
                  src.sizes());
   TD_CHECK(at_least_1d(src) == at_least_1d(index),

@@ -13,6 +13,7 @@
 #include "op/view.h"
 #include "op/zeros.h"
 #include "ops/batching/level.h"
+#include "ops/element_fits.h"
 #include "ops/host.h"
 #include "ops/linalg_rules.h"
 
@@ -180,6 +181,10 @@ void set(const Indexed& place, const Tensor& value) {
   if (place.advanced()) {
     const bool converts =
         value.impl()->wrapped_number || value.dim() == 0 || is_mask(place.indices.back());
+    // Reals out of range become infinite, as fill_ has it.
+    const bool may_not_fit = !is_inexact(target.dtype()) || value.is_complex();
+    if (converts && may_not_fit && value.dim() == 0 && value.device().is_cpu())
+      check_element_fits(value, target.dtype());
     Tensor written = converts && value.dtype() != target.dtype()
                          ? op::to_dtype(value, target.dtype(), false, std::nullopt)
                          : value;

@@ -296,6 +296,10 @@ int groups_of_terms(double norm, DType dtype) {
 // the number of nonscalar multiplications necessary to evaluate polynomials", 1973).
 Tensor linalg_matrix_exp(const Tensor& self) {
   if (self.numel() == 0) return op::clone(self, std::nullopt);
+  if (is_reduced_floating(self.dtype())) {  // each squaring would double the error of rounding
+    const Tensor wide = op::to_dtype(self, DType::kFloat32, false, std::nullopt);
+    return op::to_dtype(linalg_matrix_exp(wide), self.dtype(), false, std::nullopt);
+  }
   const double norm = largest_norm(self);
   const int squarings = norm > 1 ? static_cast<int>(std::ceil(std::log2(norm))) : 0;
   const int groups = groups_of_terms(std::ldexp(norm, -squarings), self.dtype());

@@ -249,6 +249,8 @@ Tensor searchsorted(const Tensor& sorted_sequence, const Tensor& self, bool out_
   TD_CHECK_AS(ErrorKind::kNotImplemented,
               self.numel() == 0 || !(sorted_sequence.is_complex() || self.is_complex()),
               "torch.searchsorted(): complex tensors have no order");
+  TD_CHECK_IMPLEMENTED(self.numel() == 0 || self.dtype() != DType::kBool,
+                       "\"searchsorted_out_cpu\" not implemented for 'Bool'");
   const bool shared = sorted_sequence.dim() == 1;
   const IntSpan a = sorted_sequence.sizes(), b = self.sizes();
   TD_CHECK(shared || (a.size() == b.size() && a.slice(0, a.size() - 1) == b.slice(0, b.size() - 1)),

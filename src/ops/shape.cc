@@ -632,7 +632,7 @@ Tensor tile(const Tensor& self, IntSpan dims) {
 
 Tensor sum_to_size(const Tensor& self, IntSpan size) {
   // As in PyTorch, a sum to no dimensions is one in any case: integers and bool become int64.
-  if (self.sizes() == size && (!size.empty() || is_inexact(self.dtype()))) return self;
+  if (self.sizes() == size && !size.empty()) return self;
   TD_CHECK(is_expandable_to(size, self.sizes()), "size {{}} is not expandable to size {{}}.", size,
            self.sizes());
   const int64_t lead = self.dim() - static_cast<int64_t>(size.size());

@@ -92,6 +92,39 @@ def test_numbers_in_isin() -> None:
     assert torch.isin(torch.tensor([1, 2]), 1).tolist() == [True, False]
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "int32", "int64"])
+@pytest.mark.parametrize("value", [1j, float("nan"), float("inf"), 1e30])
+@pytest.mark.parametrize("index", [torch.tensor([1]), torch.tensor([False, True]), ([0], [1])])
+def test_what_is_no_integer_is_not_assigned_to_one(dtype, value, index) -> None:
+    x = torch.zeros(2, 3, dtype=getattr(torch, dtype))
+    with pytest.raises(RuntimeError, match="without overflow"):
+        x[index] = value
+    assert not x.any()
+
+
+def test_numbers_that_lose_a_part_are_not_assigned() -> None:
+    x, mask = torch.zeros(2, 3), torch.tensor([True, False])
+    for value in (1j, torch.tensor(1j)):
+        with pytest.raises(RuntimeError, match="type float without overflow"):
+            x[mask] = value
+    small = torch.zeros(3, dtype=torch.int8)
+    with pytest.raises(RuntimeError, match="type int8_t without overflow"):
+        small[[0, 1]] = 300
+    with pytest.raises(RuntimeError, match="type int8_t without overflow"):
+        small.index_fill_(0, torch.tensor([1]), torch.tensor(float("nan")))
+    small[torch.tensor([True, False, True])] = torch.tensor(2.5)
+    x[[1]] = float("inf")
+    assert small.tolist() == [2, 0, 2] and x[1].isinf().all()
+
+
+def test_bools_are_not_searched() -> None:
+    x = torch.tensor([False, True])
+    for call in (torch.searchsorted, lambda a, b: torch.bucketize(b, a)):
+        with pytest.raises(NotImplementedError, match="'Bool'"):
+            call(x, x)
+        assert call(x, x[:0]).shape == (0,)
+
+
 def test_index_fill_refuses_complex_numbers_for_reals() -> None:
     for x in (torch.zeros(3), torch.zeros(3, dtype=torch.bool)):
         with pytest.raises(RuntimeError, match="complex Scalar"):

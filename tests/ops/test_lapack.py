@@ -218,6 +218,20 @@ def test_matrix_exponential_of_every_size(dtype: str, norm: float) -> None:
     close(taeda.matrix_exp(taeda.from_numpy(a)), linalg_of_scipy.expm(wide), dtype)
 
 
+def test_matrix_exponential_of_half_precision_is_rounded_once() -> None:
+    a = 4 * np.random.default_rng(3).standard_normal((5, 5))
+    for dtype in (taeda.bfloat16, taeda.float16):
+        x = taeda.from_numpy(a).to(dtype)
+        x.requires_grad_()
+        got = taeda.matrix_exp(x)
+        truth = taeda.matrix_exp(x.detach().double())
+        assert got.dtype == dtype
+        atol = 1e-3 * float(truth.abs().max())
+        np.testing.assert_allclose(got.detach().double(), truth, rtol=5e-3, atol=atol)
+        got.sum().backward()
+        assert x.grad.dtype == dtype
+
+
 def test_matrix_exponential() -> None:
     scipy_linalg = pytest.importorskip("scipy.linalg")
     for scale in (1e-3, 1.0, 30.0):

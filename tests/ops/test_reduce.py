@@ -422,3 +422,10 @@ def test_nansum_and_complex_sums_of_any_length(n: int, dtype: str) -> None:
         total = torch.from_numpy(z).sum(1).numpy()
         assert total[0].real == np.inf and np.isfinite(total[0].imag)
         assert np.isfinite(total[1].real) and np.isnan(total[1].imag) and np.isfinite(total[2])
+
+
+def test_a_sum_to_no_dimensions_is_no_leaf() -> None:
+    x = torch.tensor(2.0, requires_grad=True)
+    y = x.sum_to_size([])
+    y.backward()
+    assert not y.is_leaf and y.item() == 2 and x.grad.item() == 1

@@ -62,6 +62,80 @@ def test_a_resized_out_of_a_transform_is_row_major():
     assert_same_layout(*outs)
 
 
+ELEMENTWISE = {
+    "square": lambda lib, x: (lib.square, x),
+    "deg2rad": lambda lib, x: (lib.deg2rad, x),
+    "rad2deg": lambda lib, x: (lib.rad2deg, x),
+    "angle": lambda lib, x: (lib.angle, x),
+    "div": lambda lib, x: (lib.div, x, x),
+    "maximum": lambda lib, x: (lib.maximum, x, x),
+    "clamp": lambda lib, x: (lib.clamp, x, x, x),
+    "polygamma": lambda lib, x: (lib.polygamma, 2, x),
+    "mvlgamma": lambda lib, x: (lib.mvlgamma, x + 9, 2),
+    "logit": lambda lib, x: (lib.logit, x),
+    "logit with eps": lambda lib, x: (lib.logit, x, 1e-3),
+    "ndtr": lambda lib, x: (lib.special.ndtr, x),
+    "log_ndtr": lambda lib, x: (lib.special.log_ndtr, x),
+    "i0": lambda lib, x: (lib.i0, x),
+    "i1": lambda lib, x: (lib.special.i1, x),
+    "bessel_j0": lambda lib, x: (lib.special.bessel_j0, x),
+    "airy_ai": lambda lib, x: (lib.special.airy_ai, x),
+    "modified_bessel_i0": lambda lib, x: (lib.special.modified_bessel_i0, x),
+    "spherical_bessel_j0": lambda lib, x: (lib.special.spherical_bessel_j0, x),
+    "hermite_polynomial_h": lambda lib, x: (lib.special.hermite_polynomial_h, x, x),
+    "chebyshev_polynomial_t": lambda lib, x: (lib.special.chebyshev_polynomial_t, x, 2),
+}
+
+
+@pytest.mark.parametrize("layout", ["transposed", "sliced"])
+@pytest.mark.parametrize("name", ELEMENTWISE)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.filterwarnings("ignore:An output with one or more elements was resized")
+def test_a_resized_out_of_an_elementwise_operator(name, layout, dtype):
+    outs = []
+    for lib, x in zip((taeda, torch), pair(5, 4, 7, layout=layout), strict=True):
+        function, *arguments = ELEMENTWISE[name](lib, x)
+        outs.append(lib.zeros(1, dtype=getattr(lib, dtype)))
+        function(*arguments, out=outs[-1])
+    assert tuple(outs[0].shape) == tuple(outs[1].shape)
+    assert tuple(outs[0].stride()) == tuple(outs[1].stride())
+
+
+@pytest.mark.parametrize("layout", ["dense", "transposed"])
+@pytest.mark.parametrize("keepdim", [False, True])
+@pytest.mark.parametrize("dim", [0, 1, -1, None])
+@pytest.mark.parametrize("q", [0.5, [0.2, 0.7]])
+@pytest.mark.parametrize("name", ["quantile", "nanquantile"])
+@pytest.mark.filterwarnings("ignore:An output with one or more elements was resized")
+def test_quantiles(name, q, dim, keepdim, layout):
+    found = []
+    for lib, x in zip((taeda, torch), pair(3, 4, 2, layout=layout), strict=True):
+        ranks = lib.tensor(q, dtype=lib.float64)
+        function, out = getattr(lib, name), lib.zeros(1, dtype=lib.float64)
+        found.append(function(x, ranks, dim, keepdim=keepdim))
+        function(x, ranks, dim, keepdim=keepdim, out=out)
+        assert out.is_contiguous()
+    lies = [[x.stride(d) for d in range(x.dim()) if x.size(d) > 1] for x in found]
+    assert lies[0] == lies[1]
+    assert torch.allclose(torch.from_dlpack(found[0].contiguous()), found[1])
+
+
+def test_no_difference_is_a_copy():
+    for lib, x in zip((taeda, torch), pair(3, 4), strict=True):
+        leaf = x.requires_grad_()
+        y = lib.diff(leaf, n=0)
+        assert not y.is_leaf and y.data_ptr() != leaf.data_ptr()
+
+
+@pytest.mark.parametrize("dim", [0, 1, (0, 2), ()])
+@pytest.mark.parametrize("keepdim", [False, True])
+def test_hash_tensor_is_row_major(dim, keepdim):
+    ours, theirs = (x.hash_tensor(dim, keepdim=keepdim) for x in pair(5, 4, 7, layout="transposed"))
+    assert tuple(ours.shape) == tuple(theirs.shape)
+    assert tuple(ours.stride()) == tuple(theirs.stride())
+    assert ours.view(taeda.int64).tolist() == theirs.view(torch.int64).tolist()
+
+
 @pytest.mark.parametrize("shapes", [((3, 3), (3, 3)), ((4, 3), (4, 2)), ((3, 4), (3, 2))])
 @pytest.mark.parametrize("batch", [(), (2,)])
 def test_least_squares_leave_columns(shapes, batch):

@@ -61,3 +61,54 @@ def test_log_ndtr_has_gradients_in_both_tails():
     x = taeda.tensor([-30.0, -1.0, 30.0], dtype=taeda.float64, requires_grad=True)
     taeda.special.log_ndtr(x).sum().backward()
     assert x.grad.tolist() == pytest.approx([30.03326, 1.525135, 0.0], abs=1e-5)
+
+
+# The first two derivatives, by 50 digits: where the formulas with the function's value cancel.
+FAR = {
+    "erfcx": (
+        [0.0, 2.5, 26.9, 27.1, 60.0, 1e4, 1e20],
+        lambda mp, x: 2 * x * _erfcx(mp, x) - 2 / mp.sqrt(mp.pi),
+        lambda mp, x: (2 + 4 * x * x) * _erfcx(mp, x) - 4 * x / mp.sqrt(mp.pi),
+    ),
+    "log_ndtr": (
+        [3.0, 0.5, -1.5, -29.9, -30.1, -60.0, -1e4, -1e15],
+        lambda mp, x: _hazard(mp, x),
+        lambda mp, x: -_hazard(mp, x) * (x + _hazard(mp, x)),
+    ),
+}
+
+
+def _erfcx(mp, x):
+    """e^(x^2) erfc(x), for large x by its series [DLMF 7.12.1]."""
+    if x < 1000:
+        return mp.exp(x * x) * mp.erfc(x)
+    terms = ((-1) ** k * mp.fac2(2 * k - 1) / (2 * x * x) ** k for k in range(12))
+    return sum(terms) / x / mp.sqrt(mp.pi)
+
+
+def _hazard(mp, x):
+    return mp.sqrt(2 / mp.pi) / _erfcx(mp, -x / mp.sqrt(2))
+
+
+@pytest.mark.parametrize("name", FAR)
+@pytest.mark.parametrize("dtype, rtol", [("float32", 2e-1), ("float64", 2e-9)])
+def test_derivatives_far_out(name, dtype, rtol):
+    mpmath = pytest.importorskip("mpmath")
+    points, slope, bend = FAR[name]
+    x = taeda.tensor(points, dtype=getattr(taeda, dtype), requires_grad=True)
+    y = getattr(taeda.special, name)(x)
+    (first,) = taeda.autograd.grad(y.sum(), x, create_graph=True)
+    (second,) = taeda.autograd.grad(first.sum(), x)
+    with mpmath.workdps(200):
+        for formula, ours, tolerance in ((slope, first, rtol / 100), (bend, second, rtol)):
+            truth = [float(formula(mpmath, mpmath.mpf(v))) for v in x.tolist()]
+            np.testing.assert_allclose(ours.tolist(), truth, rtol=tolerance, atol=1e-37)
+
+
+@pytest.mark.parametrize("name, at", [("erfcx", np.inf), ("log_ndtr", -1e20)])
+def test_derivatives_at_the_end(name, at):
+    x = taeda.tensor([at], dtype=taeda.float32, requires_grad=True)
+    (first,) = taeda.autograd.grad(getattr(taeda.special, name)(x), x, create_graph=True)
+    (second,) = taeda.autograd.grad(first, x)
+    expected = {"erfcx": [0.0, 0.0], "log_ndtr": [1e20, -1.0]}[name]
+    assert [first.item(), second.item()] == pytest.approx(expected)

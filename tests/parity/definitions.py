@@ -6,6 +6,7 @@ with the chain of their derivatives.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -57,6 +58,46 @@ _I1 = (
 )
 
 
+def _powers(r: torch.Tensor, *factors: float) -> torch.Tensor:
+    """The polynomial of r with these coefficients, that of 1 first."""
+    total = torch.zeros_like(r)
+    for factor in reversed(factors):
+        total = total * r + factor
+    return total
+
+
+_DENSITY = 2 / math.sqrt(math.pi)
+
+
+def _erfcx_slope(x: torch.Tensor) -> torch.Tensor:
+    """2 x y - 2 / sqrt(pi), for large x by the asymptotic series of y = erfcx(x) [A&S 7.1.23]."""
+    far = x > 20
+    r = 0.5 / torch.where(far, x, 20.0).square()
+    series = -_DENSITY * r * _powers(r, 1, -3, 15, -105, 945, -10395, 135135, -2027025)
+    return torch.where(far, series, 2 * x * torch.special.erfcx(x) - _DENSITY)
+
+
+def _erfcx_bend(x: torch.Tensor) -> torch.Tensor:
+    far = x > 20
+    t = torch.where(far, x, 20.0)
+    r = 0.5 / t.square()
+    series = 2 * _DENSITY / t * r * _powers(r, 1, -6, 45, -420, 4725, -62370, 945945, -16216200)
+    return torch.where(far, series, 2 * torch.special.erfcx(x) + 2 * x * _erfcx_slope(x))
+
+
+def _log_ndtr_slope(x: torch.Tensor) -> torch.Tensor:
+    """The normal density over the distribution function."""
+    return _DENSITY / math.sqrt(2) / torch.special.erfcx(-x / math.sqrt(2))
+
+
+def _log_ndtr_bend(x: torch.Tensor) -> torch.Tensor:
+    """-h (x + h) with h the slope, for large -x by the asymptotic series of h."""
+    far, h = x < -20, _log_ndtr_slope(x)
+    r = torch.where(far, x, -20.0).square().reciprocal()
+    series = _powers(r, -1, 1, -6, 50, -518, 6354, -89782)
+    return torch.where(far, series, -h * (x + h))
+
+
 def _logcumsumexp(x: torch.Tensor, dim: int) -> torch.Tensor:
     """log of the sum of exp(x_i) for i <= k, each time from the largest real part."""
     if x.dim() == 0:
@@ -91,13 +132,44 @@ def _masked_logaddexp(
     return torch.where(a & b, sums, torch.where(a, x, torch.where(b, y, -torch.inf)))
 
 
-DEFINITIONS: dict[str, Callable[..., Any]] = {
+def _elu(x: torch.Tensor, alpha: float = 1, scale: float = 1, slope: float = 1) -> torch.Tensor:
+    """With the derivatives of both branches, at NaN those of the exponential: which PyTorch takes
+    there depends on where in a vector the element lies."""
+    below = torch.where(x > 0, 0.0, x)
+    return torch.where(x > 0, scale * x, scale * alpha * torch.expm1(slope * below))
+
+
+def _selu(x: torch.Tensor, inplace: bool = False) -> torch.Tensor:
+    return _elu(x, 1.6732632423543772, 1.0507009873554805)
+
+
+def _celu(x: torch.Tensor, alpha: float = 1, inplace: bool = False) -> torch.Tensor:
+    return _elu(x, alpha, slope=1 / alpha)
+
+
+def _hardswish(x: torch.Tensor, inplace: bool = False) -> torch.Tensor:
+    """At NaN as in the middle, for the same reason."""
+    middle = torch.where((x <= -3) | (x >= 3), 0.0, x)
+    return torch.where(x <= -3, x * 0, torch.where(x >= 3, x, middle * (middle + 3) / 6))
+
+
+CHAINS: dict[str, Chain] = {
     # trigamma(x) = zeta(2, x), infinite at the poles [DLMF 25.11.12]
-    "digamma": _chained((torch.digamma, _zeta(1, 2), _zeta(-2, 3), _zeta(6, 4))),
+    "digamma": (torch.digamma, _zeta(1, 2), _zeta(-2, 3), _zeta(6, 4)),
+    "lgamma": (torch.lgamma, torch.digamma, _zeta(1, 2), _zeta(-2, 3)),
+    "special.erfcx": (torch.special.erfcx, _erfcx_slope, _erfcx_bend),
+    "special.i1": _I1,
+    "special.log_ndtr": (torch.special.log_ndtr, _log_ndtr_slope, _log_ndtr_bend),
+}
+DEFINITIONS: dict[str, Callable[..., Any]] = {
+    **{name: _chained(chain) for name, chain in CHAINS.items()},
     "cholesky_inverse": _cholesky_inverse,
     "logcumsumexp": _logcumsumexp,
     "masked.logaddexp": _masked_logaddexp,
-    "special.i1": _chained(_I1),
+    "nn.functional.celu": _celu,
+    "nn.functional.elu": _elu,
+    "nn.functional.hardswish": _hardswish,
+    "nn.functional.selu": _selu,
 }
 
 

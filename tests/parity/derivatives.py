@@ -41,10 +41,11 @@ def double_gradient(side: Side) -> Any:
 
 
 def _duals(side: Side, detach: bool) -> tuple[Any, list[Any]]:
-    """The arguments with dual numbers for those that require grad, and these duals."""
+    """The arguments with dual numbers for those that require grad, and these duals. PyTorch lays a
+    tangent as its tensor, so where elements share memory it loses a part of what is drawn."""
     arguments = side.arguments()
     leaves = unique(side.differentiable(arguments))
-    if not leaves:
+    if not leaves or (not side.taeda and any(map(mirror.shares_elements, leaves))):
         raise NotApplicable
     tangents = side.random(leaves, "tangent")
     duals = [

@@ -147,6 +147,21 @@ class Copies:
         return self._storages[key]
 
 
+def shares_elements(tensor: torch.Tensor) -> bool:
+    """Whether two elements lie at one address."""
+    reach = 0  # of the dimensions with smaller strides
+    for stride, size in sorted(zip(tensor.stride(), tensor.shape, strict=True)):
+        if size > 1 and stride <= reach:
+            break
+        reach += stride * (size - 1)
+    else:
+        return False
+    places = torch.zeros(1, dtype=torch.int64)
+    for stride, size in zip(tensor.stride(), tensor.shape, strict=True):
+        places = (places.unsqueeze(-1) + torch.arange(size) * stride).flatten()
+    return places.unique().numel() < tensor.numel()
+
+
 def tensors(value: Any, kind: type) -> list[Any]:
     """The tensors of nested tuples, lists and dictionaries, in order."""
     if isinstance(value, kind):

@@ -30,12 +30,15 @@ def method(side: Side) -> Any:
 
 
 def in_place(side: Side) -> Any:
-    """The result and what became of the argument, of a copy that records nothing."""
+    """The result and what became of the argument, of a copy that records nothing. Of elements that
+    share memory PyTorch promises nothing where it does not refuse them."""
     name = "inplace_variant"
     if side.variant(name) is None or not isinstance(side.sample.input, mirror.torch.Tensor):
         raise NotApplicable
     with side.lib.no_grad():
         result = side.call(name)
+        if not side.taeda and mirror.shares_elements(side.sample.input):
+            raise NotApplicable
         return result, side.copies(side.sample.input), result is side.copies(side.sample.input)
 
 

@@ -10,6 +10,7 @@ from tests.parity import (  # noqa: E402
     definitions,
     differences,
     judge,
+    modes,
     plan,
     report,
     rounding,
@@ -183,7 +184,48 @@ def test_a_limit_is_heard_where_the_formula_gives_no_number():
             assert not judge.agrees(taeda.tensor([float(value)]), one, judge.Rules())
 
 
-@pytest.mark.parametrize("name, at", [("digamma", 0.7), ("special.i1", 1.3)])
+@pytest.mark.parametrize("name", ["special.erfcx", "special.log_ndtr"])
+def test_series_go_on_where_formulas_end(name):
+    at = torch.tensor([19.999999, 20.000001], dtype=torch.float64)
+    _, *slopes = definitions.CHAINS[name]
+    for slope in slopes:
+        near, far = slope(at if name == "special.erfcx" else -at).tolist()
+        assert near == pytest.approx(far, rel=1e-6)
+
+
+def test_an_out_of_half_precision_may_be_rounded_at_last():
+    info = next(i for i in databases.operators() if i.name == "cumprod")
+    calls = cases.operator_calls(info, torch.float64, 2, 1)
+    call = next(call for call in calls if call.mode == "out cast")
+    theirs, side = call.theirs(), call.side("torch")
+    exact = side.call().detach()
+    ((dtype, shape),) = theirs.value[1]
+    assert dtype == torch.bfloat16
+
+    def judged_as(value):
+        ours = [[as_taeda(value.bfloat16().double())]], [(taeda.bfloat16, shape)], [True], False
+        return cases.compare(call, theirs, judge.Outcome(value=ours))
+
+    assert not judged_as(exact)
+    assert judged_as(exact + 0.1)
+    with pytest.raises(TypeError):
+        truths._wider(torch.int32)
+
+
+@pytest.mark.parametrize("strides, shared", [((5, 1), False), ((1, 4), False), ((1, 1), True)])
+def test_calls_in_place_on_shared_elements_say_nothing(strides, shared):
+    info = next(i for i in databases.operators() if i.name == "erfc")
+    sample = next(iter(databases.samples(info, torch.float32, False, more=False, seed=0)))
+    sample.input = torch.rand(20).as_strided((4, 5), strides)
+    side = cases._side_of(info, sample, False, 0)
+    call = cases.Call("in-place", 0, modes.in_place, side, judge.Rules())
+    assert cases.skipped(call, call.theirs()) == shared
+
+
+@pytest.mark.parametrize(
+    "name, at",
+    [("digamma", 0.7), ("special.i1", 1.3), ("special.erfcx", 0.7), ("special.log_ndtr", 0.7)],
+)
 def test_definitions_have_the_derivatives_of_the_functions(name, at):
     x = torch.tensor([at, -at / 2, 3.1], dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(definitions.DEFINITIONS[name], (x,))

@@ -5,7 +5,9 @@ a value counts as different it is held against what is independent of PyTorch's 
 
 - the function that the database compares PyTorch with, NumPy's or SciPy's in double precision;
 - finite differences of PyTorch's function, for derivatives (tests/parity/differences.py);
-- PyTorch's stable sort, for operators that order or choose among equal elements.
+- PyTorch's stable sort, for operators that order or choose among equal elements;
+- for out= what the function returns without it; for one of another floating dtype what one of
+  doubles gets, rounded.
 
 Against each of them taeda's value has to be right by the dtype's tolerance in every element.
 """
@@ -125,6 +127,35 @@ class FunctionSide(Side):
         return lambda *args, out=None, **kwargs: _into(out, given(*args, **kwargs))
 
 
+class RoundedSide(Side):
+    """PyTorch, where a floating or complex out= gets what one in double precision gets, rounded."""
+
+    def variant(self, name: str) -> Callable[..., Any] | None:
+        given = super().variant(name)
+        return None if given is None else lambda *args, **kwargs: _rounded(given, *args, **kwargs)
+
+
+def _rounded(function: Callable[..., Any], *args: Any, out: Any = None, **kwargs: Any) -> Any:
+    if out is None:
+        return function(*args, **kwargs)
+    outs = out if isinstance(out, tuple) else (out,)
+    wide = tuple(torch.zeros_like(tensor, dtype=_wider(tensor.dtype)) for tensor in outs)
+    function(*args, out=wide if isinstance(out, tuple) else wide[0], **kwargs)
+    for tensor, result in zip(outs, wide, strict=True):
+        tensor.copy_(result)
+    return out
+
+
+def _wider(dtype: torch.dtype) -> torch.dtype:
+    """Double precision; a TypeError of integers, since sums that are cut off to them on the way are
+    not rounded."""
+    if dtype.is_complex:
+        return torch.complex128
+    if not dtype.is_floating_point:
+        raise TypeError(str(dtype))
+    return torch.float64
+
+
 OUT = ("out", "out strided", "out resized", "out aliased")
 REFERRED = ("function", "permuted", "method", "vmap", *OUT)
 
@@ -135,6 +166,8 @@ def references(info: Any, dtype: torch.dtype, mode: str) -> Iterator[type[Side]]
         yield StableSide
     if mode in OUT:
         yield FunctionSide
+    if mode == "out cast":
+        yield RoundedSide
     unary = hasattr(info, "sample_kwargs") and getattr(info, "ref", None) is not None
     if unary and not dtype.is_complex and mode in REFERRED:
         yield ReferenceSide

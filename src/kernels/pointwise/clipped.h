@@ -35,7 +35,7 @@ struct Hardsigmoid {
 struct Hardswish {
   template <class V>
   TD_FN V operator()(V x) const {
-    return select(x <= -3, x * 0, select(x < 3, x * (x + 3) / 6, x));
+    return select(x <= -3, x * 0, select(x >= 3, x, x * (x + 3) / 6));
   }
 };
 

@@ -32,6 +32,17 @@ struct Erfcx {
   }
 };
 
+// The derivative of y = erfcx(x), 2 x y - 2 / sqrt(pi), which cancels as x grows: there by
+// the asymptotic series.
+struct ErfcxSlope {
+  template <class V>
+  TD_FN V operator()(V x, V y) const {
+    const V r = 0.5 / (x * x);
+    const V series = 1 - r * (3 - r * (15 - r * (105 - r * (945 - r * 10395))));
+    return select(x > 27, series * r * -1.1283791670955126, x * y * 2 - 1.1283791670955126);
+  }
+};
+
 // The inverse of the normal distribution function.
 struct Ndtri {
   template <class V>
