@@ -249,8 +249,6 @@ Tensor searchsorted(const Tensor& sorted_sequence, const Tensor& self, bool out_
   TD_CHECK_AS(ErrorKind::kNotImplemented,
               self.numel() == 0 || !(sorted_sequence.is_complex() || self.is_complex()),
               "torch.searchsorted(): complex tensors have no order");
-  TD_CHECK_IMPLEMENTED(self.numel() == 0 || self.dtype() != DType::kBool,
-                       "\"searchsorted_out_cpu\" not implemented for 'Bool'");
   const bool shared = sorted_sequence.dim() == 1;
   const IntSpan a = sorted_sequence.sizes(), b = self.sizes();
   TD_CHECK(shared || (a.size() == b.size() && a.slice(0, a.size() - 1) == b.slice(0, b.size() - 1)),
@@ -272,6 +270,8 @@ Tensor searchsorted(const Tensor& sorted_sequence, const Tensor& self, bool out_
     sequence = op::gather(sequence, sequence.dim() - 1, sorter, false);
   }
   const DType common = promote_types(sequence.dtype(), self.dtype());
+  TD_CHECK_IMPLEMENTED(self.numel() == 0 || common != DType::kBool,
+                       "\"searchsorted_out_cpu\" not implemented for 'Bool'");
   const int64_t m = a.back(), n = shared ? self.numel() : b.back();
   Tensor out = empty_tensor(b, DType::kInt64, self.device());
   if (self.numel() > 0) {

@@ -123,6 +123,8 @@ def test_bools_are_not_searched() -> None:
         with pytest.raises(NotImplementedError, match="'Bool'"):
             call(x, x)
         assert call(x, x[:0]).shape == (0,)
+        assert call(x, torch.tensor([0.5])).tolist() == [1]
+        assert call(torch.tensor([0, 1]), x).tolist() == [0, 1]
 
 
 def test_index_fill_refuses_complex_numbers_for_reals() -> None:
