@@ -32,7 +32,7 @@
 #undef HWY_HIGHWAY_INCLUDED  // as if Highway had not been included for the last set
 #include "hwy/foreach_target.h"
 #endif
-// What highway.h has defined, once and for this set, stays; the macros of this set are wanted again.
+// What highway.h defined stays; the macros of this set are wanted again.
 #define HWY_HIGHWAY_INCLUDED
 #ifdef HWY_TARGET_TOGGLE
 #define HWY_SET_MACROS_PER_TARGET
