@@ -33,8 +33,8 @@ segment_reduce
 """.split()
 # Gradients of products differ where there is a zero; those of masked_scatter have a mask's size.
 GRADIENTS = (
-    "combinations index_reduce masked_scatter prod scatter_reduce_two segment_reduce".split()
-)
+    "combinations index_reduce masked_prod masked_scatter prod scatter_reduce_two segment_reduce"
+).split()
 
 
 def tensors(values: Any) -> Iterator[taeda.Tensor]:
