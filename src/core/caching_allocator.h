@@ -72,10 +72,15 @@ class CachingAllocator : private SegmentStore<Device> {
     MemoryContextRef context = context_of_caller();
     std::unique_ptr<OutOfMemory> failure;
     {
-      std::lock_guard<std::mutex> lock(mutex_);
+      Lock lock(*this);
       stats_.allocations++;
       process_events();
-      if (Block* block = take(nbytes, stream, pool)) [[likely]] {
+      Block* block = take(nbytes, stream, pool, false);
+      if (!block) {
+        lock.launch_put_off_work();
+        block = take(nbytes, stream, pool, true);
+      }
+      if (block) [[likely]] {
         hand_out(block, nbytes, std::move(context));
         return block->address;
       }
@@ -87,8 +92,9 @@ class CachingAllocator : private SegmentStore<Device> {
   void release(void* address) {
     if (!address) return;
     const MemoryContextRef context = history_.on() ? context_of_caller() : nullptr;
-    std::lock_guard<std::mutex> lock(mutex_);
+    Lock lock(*this);
     Block* block = find(address);
+    if (!block->streams.empty()) lock.launch_put_off_work();
     in_use_.erase(address);
     Pool& pool = *block->segment->pool;
     count_in_use(pool, -1, -block->bytes, -block->requested);
@@ -103,13 +109,13 @@ class CachingAllocator : private SegmentStore<Device> {
 
   // The size of the block at this address, 0 where none is.
   int64_t block_bytes(const void* address) {
-    std::lock_guard<std::mutex> lock(mutex_);
+    const Lock lock(*this);
     const auto it = in_use_.find(const_cast<void*>(address));
     return it == in_use_.end() ? 0 : it->second->bytes;
   }
   // Where the block at this address was asked for; null where that is not known.
   MemoryContextRef block_context(const void* address) {
-    std::lock_guard<std::mutex> lock(mutex_);
+    const Lock lock(*this);
     const auto it = in_use_.find(const_cast<void*>(address));
     return it == in_use_.end() ? nullptr : it->second->context;
   }
@@ -117,7 +123,7 @@ class CachingAllocator : private SegmentStore<Device> {
   // `stream` uses the block besides the stream it was allocated for.
   void record_stream(void* address, int64_t stream) {
     if (!address) return;
-    std::lock_guard<std::mutex> lock(mutex_);
+    const Lock lock(*this);
     Block* block = find(address);
     if (stream != block->segment->pool->stream) block->streams.insert(stream);
   }
@@ -125,47 +131,49 @@ class CachingAllocator : private SegmentStore<Device> {
   // Gives every segment without a block in use back to the device; of private pools the segments
   // of those that nobody uses any more.
   void empty_cache() {
-    std::lock_guard<std::mutex> lock(mutex_);
+    Lock lock(*this);
+    lock.launch_put_off_work();
     if (!capturing_) wait_for_events();
     release_free_segments(INT64_MAX);
   }
 
   // Gives back segments that no block of was in use since `before`.
   void release_idle(Time before) {
-    std::lock_guard<std::mutex> lock(mutex_);
+    Lock lock(*this);
+    lock.launch_put_off_work();
     release_free_segments(INT64_MAX, before);
   }
 
   // At most this many bytes are reserved; 0: no limit. Memory in use already is not taken away.
   void set_limit(int64_t bytes) {
-    std::lock_guard<std::mutex> lock(mutex_);
+    const Lock lock(*this);
     limit_ = bytes;
   }
   int64_t limit() const { return limit_; }
 
   // What there is already stays as it is.
   void set_options(AllocatorOptions options) {
-    std::lock_guard<std::mutex> lock(mutex_);
+    const Lock lock(*this);
     rounds_up_ = options.rounds_up();
     options_ = std::move(options);
   }
 
   MemoryStats stats() {
-    std::lock_guard<std::mutex> lock(mutex_);
+    const Lock lock(*this);
     return stats_;
   }
   void reset_peak_stats() {
-    std::lock_guard<std::mutex> lock(mutex_);
+    const Lock lock(*this);
     stats_.reset_peaks();
   }
   void reset_accumulated_stats() {
-    std::lock_guard<std::mutex> lock(mutex_);
+    const Lock lock(*this);
     stats_.reset_accumulated();
   }
 
   // Segments by address, with their blocks; of expandable ones the runs that have memory.
   std::vector<SegmentInfo> snapshot() {
-    std::lock_guard<std::mutex> lock(mutex_);
+    const Lock lock(*this);
     std::vector<SegmentInfo> result;
     for (const auto& [address, segment] : segments_) describe(*segment, result);
     return result;
@@ -175,14 +183,14 @@ class CachingAllocator : private SegmentStore<Device> {
 
   // The pool exists, and keeps its memory, until release_pool() was called as often.
   void retain_pool(const PoolName& name, bool use_on_oom = false, bool no_split = false) {
-    std::lock_guard<std::mutex> lock(mutex_);
+    const Lock lock(*this);
     PrivatePool& pool = private_pools_[name];
     pool.uses++;
     pool.use_on_oom |= use_on_oom;
     pool.no_split |= no_split;
   }
   void release_pool(const PoolName& name) {
-    std::lock_guard<std::mutex> lock(mutex_);
+    const Lock lock(*this);
     const auto found = private_pools_.find(name);
     TD_CHECK(found != private_pools_.end() && found->second.uses > 0,
              "{} allocator: nobody uses the pool ({}, {})", device_.name(), name.first,
@@ -191,12 +199,12 @@ class CachingAllocator : private SegmentStore<Device> {
     forget_if_unused(name);
   }
   int pool_uses(const PoolName& name) {
-    std::lock_guard<std::mutex> lock(mutex_);
+    const Lock lock(*this);
     const auto found = private_pools_.find(name);
     return found == private_pools_.end() ? 0 : found->second.uses;
   }
   std::map<PoolName, MemoryStats::Levels> private_reserved_bytes() {
-    std::lock_guard<std::mutex> lock(mutex_);
+    const Lock lock(*this);
     std::map<PoolName, MemoryStats::Levels> result;
     for (const auto& [name, pool] : private_pools_) result[name] = pool.reserved_bytes;
     return result;
@@ -204,12 +212,13 @@ class CachingAllocator : private SegmentStore<Device> {
 
   // Between these, which may be nested, no event is recorded or asked for.
   void begin_capture() {
-    std::lock_guard<std::mutex> lock(mutex_);
+    const Lock lock(*this);
     captures_++;
     capturing_ = true;
   }
   void end_capture() {
-    std::lock_guard<std::mutex> lock(mutex_);
+    Lock lock(*this);
+    lock.launch_put_off_work();
     if (--captures_ > 0) return;
     capturing_ = false;
     for (Block* block : std::exchange(parked_, {})) record_events(block);
@@ -218,11 +227,11 @@ class CachingAllocator : private SegmentStore<Device> {
   // --- history ---
 
   void record_history(bool on, size_t max_events, bool clear) {
-    std::lock_guard<std::mutex> lock(mutex_);
+    const Lock lock(*this);
     history_.start(on, max_events, clear);
   }
   std::vector<MemoryEvent> history() {
-    std::lock_guard<std::mutex> lock(mutex_);
+    const Lock lock(*this);
     return history_.events();
   }
 
@@ -250,6 +259,34 @@ class CachingAllocator : private SegmentStore<Device> {
   using typename Store::PrivatePool;
   using typename Store::State;
 
+  // The lock of a call. Work that the thread has put off (of devices that have such) waits as long:
+  // its launch may allocate. What must come after it launches it first, and looks again.
+  class Lock {
+   public:
+    explicit Lock(CachingAllocator& allocator) : device_(allocator.device_), lock_(allocator.mutex_) {
+      tell(true);
+    }
+    ~Lock() { tell(false); }
+    Lock(const Lock&) = delete;
+    void launch_put_off_work() {
+      if constexpr (requires { device_.launch_put_off_work(); }) {
+        if (!device_.has_put_off()) return;
+        tell(false);
+        lock_.unlock();
+        device_.launch_put_off_work();
+        lock_.lock();
+        tell(true);
+      }
+    }
+
+   private:
+    void tell(bool locked) {
+      if constexpr (requires { device_.locked(locked); }) device_.locked(locked);
+    }
+    Device& device_;
+    std::unique_lock<std::mutex> lock_;
+  };
+
   MemoryContextRef context_of_caller() {
     if constexpr (requires { device_.context(); })
       return device_.context();
@@ -266,14 +303,15 @@ class CachingAllocator : private SegmentStore<Device> {
 
   // --- allocation ---
 
-  // A block of the right size, out of its pool; null when there is no memory.
-  Block* take(int64_t nbytes, int64_t stream, const PoolName& name) {
+  // A block of the right size, out of its pool or, with `more`, of memory that is new or was given
+  // back to the device; null when there is none.
+  Block* take(int64_t nbytes, int64_t stream, const PoolName& name, bool more) {
     if (nbytes < 0 || nbytes > INT64_MAX / 2) return nullptr;
     const int64_t bytes = rounds_up_ ? options_.rounded(nbytes, kRounding)
                                      : (nbytes + kRounding - 1) / kRounding * kRounding;
     Pool& from = pool(name, stream, bytes <= kSmallRequest);
     Block* block = take_free(from, bytes);
-    if (!block) {
+    if (!block && more) {
       const Use use(from.owner);  // it must not be forgotten meanwhile
       block = take_more(from, bytes);
     }

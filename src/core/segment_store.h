@@ -271,9 +271,9 @@ class SegmentStore {
   int64_t release_segment(Segment& segment) {
     Pool& pool = *segment.pool;
     const int64_t bytes = segment.bytes;
+    device_.release(segment.address, bytes);  // may fail: then nothing has changed
     take_out(segment.first);
     delete segment.first;
-    device_.release(segment.address, bytes);
     stats_.device_releases++;
     count_segment(segment, -1);
     count_reserved(pool, -bytes);

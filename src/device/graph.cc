@@ -176,6 +176,12 @@ void CudaGraph::capture_begin(std::optional<PoolName> pool, CaptureMode mode) {
   captures().known[id] = {*pool_, &generators_};
 }
 
+void CudaGraph::forget_capture() {
+  const CaptureInfo info = capture_info(stream_);
+  const std::lock_guard<std::mutex> lock(captures().mutex);
+  captures().known.erase(info.id);
+}
+
 void CudaGraph::end_use() {
   capturing_ = false;
   captures_under_way--;
@@ -187,11 +193,7 @@ void CudaGraph::capture_end() {
   TD_CHECK(capturing_, "CUDAGraph.capture_end: no capture was begun");
   TD_CHECK(Stream::current(device_) == stream_, "Capture must end on the same stream it began on.");
   const DeviceApi& driver = use_device(device_);
-  {
-    const CaptureInfo info = capture_info(stream_);
-    const std::lock_guard<std::mutex> lock(captures().mutex);
-    captures().known.erase(info.id);
-  }
+  forget_capture();
   const Status status = driver.capture_end(stream_.handle(), &graph_);
   end_use();
   check(status);
@@ -232,7 +234,8 @@ void CudaGraph::reset() {
   if (!pool_) return;
   const DeviceApi& driver = use_device(device_);
   if (capturing_) {
-    driver.capture_end(stream_.handle(), &graph_);
+    forget_capture();
+    driver.capture_end(stream_.handle(), &graph_);  // what fails was no graph
     end_use();
   }
   if (graph_) driver.graph_destroy(std::exchange(graph_, nullptr));

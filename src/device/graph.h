@@ -77,6 +77,7 @@ class CudaGraph {
   GraphExec exec() const;
 
  private:
+  void forget_capture();
   void end_use();
 
   bool keep_;

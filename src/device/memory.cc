@@ -15,6 +15,7 @@
 #include "device/event_pool.h"
 #include "device/graph.h"
 #include "device/pinned.h"
+#include "device/put_off.h"
 #include "taeda/error.h"
 
 namespace taeda::cuda {
@@ -26,6 +27,11 @@ std::atomic<MemoryContextHook> context_hook{nullptr};
 struct CudaDevice {
   int index = 0;
   using Event = PooledEvent;
+
+  // What was put off may allocate when it is launched, so it is not while the allocator is locked.
+  bool has_put_off() const { return launch_put_off; }
+  void launch_put_off_work() const { launch_what_is_put_off(); }
+  void locked(bool now) const { launch_is_locked = now; }
 
   void* allocate(int64_t bytes) {
     const RelaxedCapture relaxed;
@@ -39,7 +45,7 @@ struct CudaDevice {
     const RelaxedCapture relaxed;
     check(use_device(index).release(reinterpret_cast<Address>(memory)));
   }
-  Event record_event(int64_t stream) { return PooledEvent(Stream{index, stream}); }
+  Event record_event(int64_t stream) { return PooledEvent(stream_of(stream)); }
   bool query_event(Event& event) { return event.query(); }
   void wait_event(Event& event) { event.synchronize(); }
   std::string name() const { return "CUDA"; }
@@ -107,6 +113,16 @@ struct CudaDevice {
     check(driver.memory_destroy(handle));
   }
   void synchronize() { check(use_device(index).synchronize_context()); }
+
+  // A stream as a number: that of another device has it above the 56 bits of an address.
+  int64_t number_of(Stream stream) const {
+    return stream.device == index ? stream.id : stream.id | int64_t{stream.device + 1} << 56;
+  }
+  Stream stream_of(int64_t number) const {
+    const int other = static_cast<int>(number >> 56);
+    return other == 0 ? Stream{index, number}
+                      : Stream{other - 1, number & ((int64_t{1} << 56) - 1)};
+  }
 };
 using Allocator = CachingAllocator<CudaDevice>;
 
@@ -185,7 +201,8 @@ void release(void* memory, int device) noexcept {
 }
 
 void record_stream(void* memory, int device, Stream stream) {
-  allocator(device).record_stream(memory, stream.id);
+  Allocator& of_device = allocator(device);
+  of_device.record_stream(memory, of_device.device().number_of(stream));
 }
 
 void empty_cache(int device) { allocator(device).empty_cache(); }

@@ -20,6 +20,7 @@ thread_local std::unique_ptr<Lists> lists;
 }  // namespace
 
 constinit thread_local Launch launch_put_off = nullptr;
+constinit thread_local bool launch_is_locked = false;
 
 void begin_list() {
   if (!lists) lists = std::make_unique<Lists>();

@@ -18,10 +18,12 @@ bool in_list();
 // What launches the work; null where there is none.
 using Launch = void (*)();
 extern constinit thread_local Launch launch_put_off;
+// Where it is true the thread holds a lock that a launch may want: it goes on to put off.
+extern constinit thread_local bool launch_is_locked;
 // For launch_what_is_put_off(): the driver may be called next in a destructor.
 void run_put_off() noexcept;
 inline void launch_what_is_put_off() noexcept {
-  if (launch_put_off) [[unlikely]]
+  if (launch_put_off && !launch_is_locked) [[unlikely]]
     run_put_off();
 }
 

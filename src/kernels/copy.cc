@@ -9,6 +9,7 @@
 #include "device/put_off.h"
 #include "kernels/cpu/pointwise/loop.h"
 #include "kernels/cpu/simd/scratch.h"
+#include "kernels/cuda/array.h"
 #include "kernels/cuda/copy.h"
 #include "kernels/launch.h"
 #include "taeda/error.h"
@@ -56,6 +57,31 @@ class OnHost {
   std::optional<cpu::Scratch<char>> buffer_;
 };
 
+bool is_plain(const View& v, DType type) {
+  return v.dtype == type && is_contiguous_layout(v.sizes, v.strides);
+}
+void copy_plain(const View& dst, const View& src, bool non_blocking) {
+  copy_memory(dst.data, dst.device, src.data, src.device, bytes_spanned(dst), non_blocking);
+}
+
+// Between a device and the host: only the elements are carried, in row-major order, and what lies
+// between them may be another stream's work. The host converts.
+void copy_to_device(const View& dst, const View& src, bool non_blocking) {
+  std::optional<cuda::Dense> on_host, on_device;
+  if (!is_plain(src, dst.dtype)) cpu::copy(on_host.emplace(src.device, dst.dtype, dst.sizes), src);
+  if (!is_plain(dst, dst.dtype)) on_device.emplace(dst.device, dst.dtype, dst.sizes);
+  copy_plain(on_device ? on_device->view() : dst, on_host ? on_host->view() : src,
+             non_blocking && !on_host);
+  if (on_device) cuda::copy(dst, *on_device);
+}
+void copy_to_host(const View& dst, const View& src, bool non_blocking) {
+  const cuda::Dense on_device(src);
+  if (is_plain(dst, src.dtype)) return copy_plain(dst, on_device, non_blocking);
+  const cuda::Dense on_host(dst.device, src.dtype, src.sizes);
+  copy_plain(on_host, on_device, false);
+  cpu::copy(dst, on_host);
+}
+
 }  // namespace
 
 void fail_absent(std::string_view kernel, Device device) {
@@ -74,6 +100,8 @@ void copy(const View& dst, const View& src, bool non_blocking) {
     return copy_memory(dst.data, dst.device, src.data, src.device, bytes_spanned(dst),
                        non_blocking);
   if (by_kernel) return cuda::copy(dst, src);
+  if (src.device.is_cpu() && has_kernel(dst, dst)) return copy_to_device(dst, src, non_blocking);
+  if (dst.device.is_cpu() && has_kernel(src, src)) return copy_to_host(dst, src, non_blocking);
   if (dst.device == src.device) forbid_in_graphs(dst, "a copy of elements of these dtypes");
   const OnHost from(src), to(dst);
   from.read();

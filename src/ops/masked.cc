@@ -144,8 +144,10 @@ Tensor masked_sum(const Tensor& input, OptInts dim, OptBool keepdim, OptDType dt
 
 Tensor masked_prod(const Tensor& input, OptInts dim, OptBool keepdim, OptDType dtype,
                    const Tensor& mask) {
-  return op::prod(filled_with("prod", input, mask, 1), OptInts(reduced_dims(input, dim)),
-                  keepdim.value_or(false), rules::sum_dtype(input.dtype(), dtype));
+  const Tensor data = filled_with("prod", input, mask, 1);
+  const DType result = rules::sum_dtype(input.dtype(), dtype);
+  if (input.dim() == 0) return op::to_dtype(data, result, true, std::nullopt);
+  return op::prod(data, OptInts(reduced_dims(input, dim)), keepdim.value_or(false), result);
 }
 
 Tensor masked_cumsum(const Tensor& input, OptInt dim, OptDType dtype, const Tensor& mask) {
