@@ -1,5 +1,8 @@
 """torch._foreach_add and the like on simulated devices: a launch for a list, the CPU's values."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from tests.device.simulated.by_kernels import INTEGERS, TOLERANCE, values
@@ -420,3 +423,32 @@ def test_a_number_of_the_device_is_added_while_work_is_captured():
     number.fill_(5)
     graph.replay()
     assert [y.tolist() for y in sums] == [[6.0] * 3, [[6.0, 6.0]] * 2]
+
+
+STEPS = """
+import taeda as torch
+
+parameters = [torch.nn.Parameter(torch.ones(20000, device="cuda")) for _ in range(4)]
+side = torch.cuda.Stream()
+for _ in range(30):
+    with torch.cuda.stream(side):
+        batch = torch.ones(20000).pin_memory().to("cuda", non_blocking=True)
+    torch.cuda.current_stream().wait_stream(side)
+    batch.record_stream(torch.cuda.current_stream())
+    for p in parameters:
+        p.grad = None
+    sum((p * batch).sum() for p in parameters).backward()
+    del batch
+    norm = torch.nn.utils.clip_grad_norm_(parameters, 1.0)
+print(round(norm.item(), 2))
+norms = torch._foreach_norm([torch.ones(9000, device="cuda")] * 4200)
+print(len(norms), round(norms[-1].item(), 2))
+"""
+
+
+def test_lists_that_allocate_do_not_wait_for_the_allocator():
+    """In a process of its own, which would hang."""
+    done = subprocess.run(
+        [sys.executable, "-c", STEPS], capture_output=True, text=True, timeout=240, check=True
+    )
+    assert done.stdout.split() == ["282.84", "4200", "94.87"]

@@ -102,6 +102,11 @@ def test_external_stream():
     assert other.query()
 
 
+def test_external_stream_of_the_default_streams_other_handle():
+    assert torch.cuda.ExternalStream(1) == torch.cuda.default_stream()
+    assert torch.cuda.ExternalStream(1) != torch.cuda.Stream()
+
+
 def test_event_orders_streams(simulator, block):
     side = torch.cuda.Stream()
     assert simulator.add(torch.cuda.current_stream(), block, 100) == 0

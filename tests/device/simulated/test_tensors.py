@@ -131,6 +131,39 @@ def test_record_stream(simulator, late):
         torch.cuda.synchronize()
 
 
+def test_record_stream_of_another_device(late):
+    side = torch.cuda.Stream(device=1)
+    x = torch.empty(3 << 20, device="cuda:0")
+    with torch.cuda.stream(side):
+        torch.ones(1 << 20, device="cuda:1").mul_(2)
+    x.record_stream(side)
+    address = x.data_ptr()
+    del x
+    y = torch.empty(3 << 20, device="cuda:0")
+    assert side.query() or y.data_ptr() != address
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int64", "bool"])
+def test_copies_between_the_host_and_strided_tensors_carry_elements_alone(simulator, dtype):
+    host = torch.arange(12.0).reshape(3, 4)
+    x = torch.zeros(3, 8, device="cuda").to(getattr(torch, dtype))
+    expected = torch.zeros(3, 8).to(x.dtype)
+    x[:, ::2].copy_(torch.zeros(3, 4)).cpu()  # loads the kernels
+    before = simulator.count("copies")
+    x[:, ::2].copy_(host)
+    assert simulator.count("copies") == before + 1
+    expected[:, ::2] = host.to(x.dtype)
+    assert x.cpu().equal(expected)
+    before = simulator.count("copies")
+    assert x[:, 1::2].t().cpu().equal(expected[:, 1::2].t())
+    assert simulator.count("copies") == before + 1
+    strided = torch.zeros(4, 6)[:, ::2]
+    strided.copy_(x[:, ::2].t())
+    assert strided.equal(expected[:, ::2].t().float())
+    x[:, 0].copy_(torch.tensor([True, False, True]))
+    assert x[:, 0].tolist() == [1, 0, 1]
+
+
 def test_out_of_memory_of_a_tensor(simulator):
     torch.cuda.empty_cache()
     simulator.planned.allocation(1)
