@@ -218,7 +218,8 @@ def families() -> dict[str, str]:
     for op in table.load(ROOT / "ops"):
         first = re.split(r"[/.]", op.file)[0]
         for name in (op.sig.name, *(python.rpartition(".")[2] for python in op.python)):
-            found.setdefault(name, FAMILIES.get(first, "others"))
+            if found.get(name, "others") == "others":  # masked.sum is no family of sum
+                found[name] = FAMILIES.get(first, "others")
     return found
 
 
