@@ -8,7 +8,7 @@ import re
 FAMILIES = {
     "copies": r"^copy,|_copy of|(slice|diagonal|select|strided)_scatter of",
     "Fourier transforms": r"^(fft\.|i?stft)",
-    "linear algebra": r"^linalg\.",
+    "linear algebra": r"^(linalg\.|ormqr)",
     "torch.special, igamma": r"^(special\.|igamma)",
     "signal windows": r"^windows",
     "masked reductions": r"^masked\.",
@@ -32,7 +32,7 @@ FAMILIES = {
     "elements: add, broadcasting": r"^(x \+|x\.add|add\()",
     "joining and repeating": r"^(cat|stack|repeat|roll|tril)",
     "sums, means, norms": r"^(sum|complex sum|mean|var|norm|cumsum|count_nonzero|any)",
-    "max, argmax": r"^(max|argmax)",
+    "max, argmax, cummax": r"^(max|argmax|cummax)",
     "sorting and selecting": r"sort|topk|median|kthvalue|unique",
     "searching and counting": r"search|bincount|isin|histc|nonzero|where\(",
     "indexing, gather, scatter": r"gather|scatter|index|segment|\[mask\]|\[i, j\]",
