@@ -263,7 +263,8 @@ class CachingAllocator : private SegmentStore<Device> {
   // its launch may allocate. What must come after it launches it first, and looks again.
   class Lock {
    public:
-    explicit Lock(CachingAllocator& allocator) : device_(allocator.device_), lock_(allocator.mutex_) {
+    explicit Lock(CachingAllocator& allocator)
+        : device_(allocator.device_), lock_(allocator.mutex_) {
       tell(true);
     }
     ~Lock() { tell(false); }

@@ -70,7 +70,8 @@ Stream Stream::current(int device) {
 
 Stream Stream::external(int device, StreamHandle handle) {
   check_device(device);
-  const auto legacy = reinterpret_cast<StreamHandle>(intptr_t{1});  // the default stream's other name
+  const auto legacy =
+      reinterpret_cast<StreamHandle>(intptr_t{1});  // the default stream's other name
   if (handle == legacy) return default_of(device);
   return {device, static_cast<int64_t>(reinterpret_cast<intptr_t>(handle))};
 }
